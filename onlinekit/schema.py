@@ -1,0 +1,149 @@
+"""Features: dicts, frames and arrays to float64 rows in one fixed column order."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Hashable, Iterable, Mapping
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+
+def bad_value(name: Any, value: Any) -> Exception:
+    """The error for a value that is no finite number: ValueError for NaN and inf, else TypeError."""
+    if isinstance(value, (float, np.floating, int)):
+        return ValueError(f"feature {name!r} is {value!r}; a finite number is needed")
+    return TypeError(f"feature {name!r} is {value!r}; a number is needed")
+
+
+def is_finite_number(value: Any) -> bool:
+    """Whether a value can stand in a row: a finite number, a bool, or a NumPy scalar of either."""
+    try:
+        return math.isfinite(struct.unpack("d", struct.pack("d", value))[0])
+    except (struct.error, OverflowError, TypeError, ValueError):
+        return False
+
+
+class Schema:
+    """The features a model knows, in the order they first came.
+
+    A row is float64 of exactly `len(schema)` values; a feature that a dict lacks is 0.0. The usual dict (the
+    known keys, in any order) is packed by one `struct` call; other dicts take a slower, equally right way.
+    """
+
+    def __init__(self, names: Iterable[Hashable] = ()) -> None:
+        self.names: list[Any] = list(names)
+        self.index = {name: j for j, name in enumerate(self.names)}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        n = len(self.names)
+        self._pack_into = struct.Struct(f"{n}d").pack_into
+        # itemgetter of one key returns the bare value, so a row of one or none goes the general way.
+        self._values = itemgetter(*self.names) if n > 1 else None
+        self.is_range = self.names == list(range(n))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def unknown(self, names: Iterable[Any]) -> list[Any]:
+        """The names not known yet, in their order."""
+        index = self.index
+        return [name for name in names if name not in index]
+
+    def extend(self, names: Iterable[Any]) -> None:
+        """Add new features behind the known ones."""
+        for name in names:
+            self.index[name] = len(self.names)
+            self.names.append(name)
+        self._prepare()
+
+    def pack(self, x: Mapping[Any, Any], row: np.ndarray) -> bool:
+        """Fill `row` (length len(self)) from a dict; True when the dict has a feature not known yet.
+
+        Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
+        """
+        try:
+            self._pack_into(row, 0, *self._values(x))  # type: ignore[misc]
+            return len(x) > len(self.names)
+        except (KeyError, TypeError, struct.error, OverflowError):
+            return self._pack_slowly(x, row)
+
+    def _pack_slowly(self, x: Mapping[Any, Any], row: np.ndarray) -> bool:
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
+        get = x.get
+        try:
+            self._pack_into(row, 0, *[get(name, 0.0) for name in self.names])
+        except (TypeError, struct.error, OverflowError):
+            raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
+        return not (x.keys() <= self.index.keys())
+
+    def pack_valid(self, x: Mapping[Any, Any], row: np.ndarray) -> None:
+        """Fill `row`, taking a value that is no finite number as absent (0.0)."""
+        for j, name in enumerate(self.names):
+            value = x.get(name, 0.0)
+            row[j] = value if is_finite_number(value) else 0.0
+
+    def complaint(self, x: Mapping[Any, Any]) -> Exception | None:
+        """The error for the first bad value of a dict, None when there is none."""
+        for name, value in x.items():
+            if not is_finite_number(value):
+                return bad_value(name, value)
+        return None
+
+    def matrix(self, X: np.ndarray, columns: list[Any]) -> np.ndarray:
+        """Rows of the known features, C-ordered, from an array with these columns; unknown columns drop out."""
+        if columns == self.names:
+            return np.ascontiguousarray(X)
+        rows = np.zeros((X.shape[0], len(self.names)))
+        for j, name in enumerate(columns):
+            to = self.index.get(name)
+            if to is not None:
+                rows[:, to] = X[:, j]
+        return rows
+
+
+def read_batch(X: Any) -> tuple[np.ndarray, list[Any]]:
+    """A batch as (float64 array, column names): pandas, polars, pyarrow or a 2-D array (names 0..d-1).
+
+    Raises TypeError naming the first column and row whose value is no number.
+    """
+    if isinstance(X, np.ndarray) or isinstance(X, list):
+        array = np.asarray(X)
+        if array.ndim != 2:
+            raise ValueError(f"X must have two dimensions, it has {array.ndim}")
+        return _floats(array, list(range(array.shape[1]))), list(range(array.shape[1]))
+    if hasattr(X, "toarray"):
+        dense = X.toarray()
+        return np.asarray(dense, dtype=np.float64), list(range(dense.shape[1]))
+    if hasattr(X, "column_names"):  # pyarrow
+        names = list(X.column_names)
+        parts = [np.asarray(X.column(j).to_pylist(), dtype=object) for j in range(len(names))]
+        array = np.column_stack(parts) if parts else np.zeros((X.num_rows, 0))
+        return _floats(array, names), names
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):  # pandas, polars
+        names = list(X.columns)
+        return _floats(X.to_numpy(), names), names
+    raise TypeError(f"X must be a frame or a 2-D array, not {type(X).__name__}")
+
+
+def _floats(array: np.ndarray, names: list[Any]) -> np.ndarray:
+    if array.dtype.kind in "fiub":
+        return array.astype(np.float64, copy=False)
+    out = np.empty(array.shape)
+    for t, row in enumerate(array):
+        for j, value in enumerate(row):
+            try:
+                out[t, j] = struct.unpack("d", struct.pack("d", value))[0]
+            except (struct.error, OverflowError, TypeError):
+                # None becomes NaN so that "skip" can pass over the row; the caller names it.
+                if value is None:
+                    out[t, j] = np.nan
+                else:
+                    raise TypeError(
+                        f"row {t}: feature {names[j]!r} is {value!r}; a number is needed"
+                    ) from None
+    return out

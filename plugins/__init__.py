@@ -1,0 +1,1 @@
+"""The learners and monitors that come with onlinekit; one folder a family."""
