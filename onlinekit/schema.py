@@ -106,16 +106,17 @@ class Schema:
         return rows
 
 
-def read_batch(X: Any) -> tuple[np.ndarray, list[Any]]:
-    """A batch as (float64 array, column names): pandas, polars, pyarrow or a 2-D array (names 0..d-1).
+def read_batch(X: Any, lenient: bool = False) -> tuple[np.ndarray, list[Any]]:
+    """A batch as (float64 array, column names): pandas, polars, pyarrow, CSR or a 2-D array (names 0..d-1).
 
-    Raises TypeError naming the first column and row whose value is no number.
+    Raises TypeError naming the first column and row whose value is no number; `lenient` makes it NaN instead,
+    for callers that pass over such rows.
     """
     if isinstance(X, np.ndarray) or isinstance(X, list):
         array = np.asarray(X)
         if array.ndim != 2:
             raise ValueError(f"X must have two dimensions, it has {array.ndim}")
-        return _floats(array, list(range(array.shape[1]))), list(range(array.shape[1]))
+        return _floats(array, list(range(array.shape[1])), lenient), list(range(array.shape[1]))
     if hasattr(X, "toarray"):
         dense = X.toarray()
         return np.asarray(dense, dtype=np.float64), list(range(dense.shape[1]))
@@ -123,14 +124,14 @@ def read_batch(X: Any) -> tuple[np.ndarray, list[Any]]:
         names = list(X.column_names)
         parts = [np.asarray(X.column(j).to_pylist(), dtype=object) for j in range(len(names))]
         array = np.column_stack(parts) if parts else np.zeros((X.num_rows, 0))
-        return _floats(array, names), names
+        return _floats(array, names, lenient), names
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):  # pandas, polars
         names = list(X.columns)
-        return _floats(X.to_numpy(), names), names
+        return _floats(X.to_numpy(), names, lenient), names
     raise TypeError(f"X must be a frame or a 2-D array, not {type(X).__name__}")
 
 
-def _floats(array: np.ndarray, names: list[Any]) -> np.ndarray:
+def _floats(array: np.ndarray, names: list[Any], lenient: bool) -> np.ndarray:
     if array.dtype.kind in "fiub":
         return array.astype(np.float64, copy=False)
     out = np.empty(array.shape)
@@ -140,10 +141,8 @@ def _floats(array: np.ndarray, names: list[Any]) -> np.ndarray:
                 out[t, j] = struct.unpack("d", struct.pack("d", value))[0]
             except (struct.error, OverflowError, TypeError):
                 # None becomes NaN so that "skip" can pass over the row; the caller names it.
-                if value is None:
+                if value is None or lenient:
                     out[t, j] = np.nan
                 else:
-                    raise TypeError(
-                        f"row {t}: feature {names[j]!r} is {value!r}; a number is needed"
-                    ) from None
+                    raise TypeError(f"row {t}: feature {names[j]!r} is {value!r}; a number is needed") from None
     return out
