@@ -1,0 +1,61 @@
+"""Streams and comparisons that the checks of `onlinekit.testing` share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+NAMES = ["f0", "f1", "f2", "f3", "f4"]
+
+
+def binary_stream(n: int = 120, seed: int = 1, names: list[Any] | None = None) -> list[tuple[dict, bool]]:
+    """A separable two-class stream: y = (a'x > 0) for x standard normal, a = (1, -1, 2, -2, ...).
+
+    Parameters
+    ----------
+    n
+        Number of samples.
+    seed
+        Seed of the generator.
+    names
+        Feature names, five by default.
+
+    Examples
+    --------
+    >>> from onlinekit.testing import binary_stream
+    >>> x, y = binary_stream(n=1, names=["a", "b"])[0]
+    >>> sorted(x), type(y).__name__
+    (['a', 'b'], 'bool')
+    """
+    names = NAMES if names is None else names
+    X = np.random.default_rng(seed).normal(size=(n, len(names)))
+    direction = np.array([(j // 2 + 1) * (-1.0) ** j for j in range(len(names))])
+    return [(dict(zip(names, row.tolist(), strict=True)), bool(row @ direction > 0)) for row in X]
+
+
+def trained(model: Any, stream: list[tuple[dict, Any]]) -> Any:
+    model = model.clone()
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def probabilities(model: Any, stream: list[tuple[dict, Any]]) -> list[dict]:
+    return [model.predict_proba_one(x) for x, _ in stream]
+
+
+def carry_on(model: Any, stream: list[tuple[dict, Any]]) -> list[dict]:
+    out = []
+    for x, y in stream:
+        out.append(model.predict_proba_one(x))
+        model.learn_one(x, y)
+    return out
+
+
+def assert_close(got: list[dict], want: list[dict], rtol: float = 1e-9) -> None:
+    for t, (a, b) in enumerate(zip(got, want, strict=True)):
+        assert a.keys() == b.keys(), f"row {t}: classes {list(a)} and {list(b)}"
+        for label in a:
+            assert math.isclose(a[label], b[label], rel_tol=rtol, abs_tol=rtol), f"row {t}: {a} and {b}"

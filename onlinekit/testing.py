@@ -1,0 +1,231 @@
+"""The learners' contract as a test suite that anyone can run.
+
+A plugin's own test needs three lines::
+
+    import pytest
+    from onlinekit.testing import learner_checks
+
+    @pytest.mark.parametrize("check", [pytest.param(f, id=n) for n, f in learner_checks(MyLearner())])
+    def test_contract(check):
+        check()
+
+`monitor_checks` does the same for monitors.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import math
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onlinekit import _testing_copies as copies
+from onlinekit._testing_base import assert_close, binary_stream, probabilities, trained
+from onlinekit.testing_monitors import monitor_checks
+
+__all__ = ["binary_stream", "learner_checks", "monitor_checks"]
+
+Check = Callable[[], None]
+
+
+def learner_checks(model: Any) -> Iterator[tuple[str, Check]]:
+    """Every check of the learner contract, as (name, function without arguments) pairs.
+
+    Each check works on a clone, so `model` is never changed. A failing check raises AssertionError, or the
+    error the learner itself raised. River's own checks are among them when scikit-learn is installed; the
+    frames are pandas, polars and pyarrow, as far as installed.
+
+    Parameters
+    ----------
+    model
+        An untrained learner with the parameters to be checked.
+
+    Examples
+    --------
+    >>> import onlinekit
+    >>> from onlinekit.testing import learner_checks
+    >>> for name, check in learner_checks(onlinekit.create("learner", "logistic")):  # doctest: +SKIP
+    ...     check()
+    """
+    yield from _river_checks(model)
+    plain: list[Callable[[Any], None]] = [
+        _cold_start,
+        _predict_is_pure,
+        _features_come_and_go,
+        _unknown_feature,
+        _one_key,
+        _no_key,
+        _mixed_keys,
+        _many_keys,
+        _labels,
+        copies.check_pickle_and_deepcopy,
+        copies.check_save_load,
+        copies.check_spawned_process,
+        copies.check_clone,
+        copies.check_threads,
+        copies.check_pickle_size,
+    ]
+    for check in plain:
+        yield check.__name__.removeprefix("check").strip("_"), functools.partial(check, model)
+    for value in (None, "text", math.nan, math.inf, -math.inf):
+        yield f"bad_value[{value}]", functools.partial(_bad_value, model, value)
+    if "on_invalid" in model._get_params():
+        yield "skip_counts", functools.partial(_skip_counts, model)
+    if "w" in inspect.signature(model.learn_one).parameters:
+        yield "weights", functools.partial(_weights, model)
+    for kind in ("array", "pandas", "polars", "pyarrow"):
+        if hasattr(model, "learn_many") and (kind == "array" or importlib.util.find_spec(kind)):
+            yield f"learn_many[{kind}]", functools.partial(copies.check_learn_many, model, kind)
+    if hasattr(model, "prequential_many"):
+        yield "prequential_many", functools.partial(copies.check_prequential_many, model)
+
+
+def _river_checks(model: Any) -> Iterator[tuple[str, Check]]:
+    # river.checks takes its data sets from scikit-learn.
+    if importlib.util.find_spec("sklearn") is None:
+        return
+    from river.checks import yield_checks
+
+    skips = model._unit_test_skips()
+    for i, check in enumerate(yield_checks(model)):
+        if check.__name__ not in skips:
+            yield f"river[{i}-{check.__name__}]", functools.partial(_run_river, check, model)
+
+
+def _run_river(check: Callable[[Any], None], model: Any) -> None:
+    check(model.clone())
+
+
+def _cold_start(model: Any) -> None:
+    model = model.clone()
+    before = pickle.dumps(model)
+    x, _ = binary_stream(1)[0]
+    for proba in (model.predict_proba_one(x), model.predict_proba_one({})):
+        if model._multiclass:
+            assert proba == {}, f"a fresh multiclass learner must give {{}}, not {proba}"
+        else:
+            assert set(proba) == {False, True}
+            assert math.isclose(sum(proba.values()), 1.0)
+    prediction = model.predict_one(x)
+    assert prediction is None if model._multiclass else type(prediction) is bool, repr(prediction)
+    assert pickle.dumps(model) == before, "predicting changed a fresh model"
+
+
+def _predict_is_pure(model: Any) -> None:
+    model = trained(model, binary_stream(60))
+    before = pickle.dumps(model)
+    for x in ({}, {"zzz": 1.0}, binary_stream(1)[0][0]):
+        model.predict_one(x)
+        model.predict_proba_one(x)
+    assert pickle.dumps(model) == before, "predicting changed the model"
+
+
+def _features_come_and_go(model: Any) -> None:
+    given, filled = model.clone(), model.clone()
+    keep = [["a", "b"], ["c", "a", "b"], ["b", "c"]]
+    for t, (x, y) in enumerate(binary_stream(150, names=["a", "b", "c"])):
+        part = {name: x[name] for name in keep[t // 50]}
+        whole = {name: part.get(name, 0.0) for name in ("a", "b", "c")}
+        assert_close([given.predict_proba_one(part)], [filled.predict_proba_one(whole)])
+        given.learn_one(part, y)
+        filled.learn_one(whole, y)
+
+
+def _unknown_feature(model: Any) -> None:
+    model = trained(model, binary_stream(60))
+    assert_close([model.predict_proba_one({"zzz": 1.0})], [model.predict_proba_one({})])
+
+
+def _odd_schema(model: Any, names: list[Any], n: int) -> None:
+    stream = binary_stream(n, names=names)
+    model = trained(model, stream)
+    for proba in probabilities(model, stream):
+        assert all(math.isfinite(p) for p in proba.values()), proba
+    shuffled = [({name: x[name] for name in reversed(list(x))}, y) for x, y in stream]
+    assert_close(probabilities(model, shuffled), probabilities(model, stream))
+
+
+def _one_key(model: Any) -> None:
+    _odd_schema(model, ["only"], 40)
+
+
+def _no_key(model: Any) -> None:
+    model = trained(model, [({}, t % 3 == 0) for t in range(30)])
+    assert math.isclose(sum(model.predict_proba_one({}).values()), 1.0)
+    assert type(model.predict_one({})) is bool
+
+
+def _mixed_keys(model: Any) -> None:
+    _odd_schema(model, ["a", 1, ("b", 2), 2.5, None], 40)
+
+
+def _many_keys(model: Any) -> None:
+    _odd_schema(model, [f"k{j}" for j in range(5000)], 3)
+
+
+def _labels(model: Any) -> None:
+    stream = binary_stream(60)
+    want = probabilities(trained(model, stream), stream)
+    for kind in (int, float, np.bool_, np.int64):
+        other = trained(model, [(x, kind(y)) for x, y in stream])
+        got = probabilities(other, stream)
+        assert [list(p.values()) for p in got] == [list(p.values()) for p in want], kind
+        if not model._multiclass:
+            assert all(set(p) == {False, True} for p in got)
+            assert type(other.predict_one(stream[0][0])) is bool
+    bad = [None, math.nan] if model._multiclass else ["spam", 2, -1, math.nan]
+    learner = trained(model, stream)
+    for label in bad:
+        before = pickle.dumps(learner)
+        _raises(learner, {**stream[0][0], "new": 1.0}, label, naming=repr(label))
+        assert pickle.dumps(learner) == before, f"the refused label {label!r} changed the model"
+
+
+def _raises(model: Any, x: dict, y: Any, naming: str, **more: Any) -> None:
+    try:
+        model.learn_one(x, y, **more)
+    except (ValueError, TypeError) as error:
+        assert naming in str(error), f"the error does not name {naming}: {error}"
+    else:
+        raise AssertionError(f"learn_one accepted {naming}")
+
+
+def _bad_value(model: Any, value: Any) -> None:
+    stream = binary_stream(60)
+    model = trained(model, stream)
+    before = pickle.dumps(model)
+    x, y = stream[0]
+    for name in ("f2", "new"):
+        # A good new feature beside the bad value: it must not be taken up either.
+        _raises(model, {**x, "other": 1.0, name: value}, y, naming=repr(name))
+        assert pickle.dumps(model) == before, f"the refused value {value!r} changed the model"
+
+
+def _skip_counts(model: Any) -> None:
+    model = model.clone({"on_invalid": "skip"})
+    stream = binary_stream(60)
+    want = trained(model, stream)
+    for t, (x, y) in enumerate(stream):
+        if t in (20, 40):
+            model.learn_one({**x, "f2": math.nan if t == 20 else None}, y)
+        model.learn_one(x, y)
+    assert model.n_skipped == 2, f"n_skipped is {model.n_skipped}, not 2"
+    assert_close(probabilities(model, stream), probabilities(want, stream), 0.0)
+
+
+def _weights(model: Any) -> None:
+    stream = binary_stream(60)
+    want = probabilities(trained(model, stream), stream)
+    one = model.clone()
+    for x, y in stream:
+        one.learn_one(x, y, w=1)
+    assert_close(probabilities(one, stream), want, 0.0)
+    before = pickle.dumps(one)
+    for w in (math.nan, math.inf, -1.0, "heavy", None):
+        _raises(one, {**stream[0][0], "new": 1.0}, True, naming=repr(w), w=w)
+        assert pickle.dumps(one) == before, f"the refused weight {w!r} changed the model"
