@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from test_registry import install  # noqa: F401
 
 from onlinekit import cli, registry
-from test_registry import install  # noqa: F401
 
 
 def test_list_is_light():

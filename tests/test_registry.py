@@ -16,7 +16,7 @@ def install(tmp_path, monkeypatch):
 
     def add(distribution, points, folder="site", kind="learners", version="1.0"):
         site = tmp_path / folder
-        info = site / f"{distribution}-{version}.dist-info"
+        info = site / f"{distribution.replace('-', '_')}-{version}.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
         lines = "\n".join(f"{name} = {target}" for name, target in points.items())

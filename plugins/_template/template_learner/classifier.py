@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from onlinekit.learner import ArrayClassifier
-
 from template_learner import kernels
 
 

@@ -6,6 +6,7 @@ x (d,), X (n, d), out (classes,) probabilities; weights (k, >= d), intercept (k,
 import math
 
 import numpy as np
+
 from onlinekit.jit import kernel
 
 
