@@ -138,7 +138,10 @@ def _features_come_and_go(model: Any) -> None:
 
 def _unknown_feature(model: Any) -> None:
     model = trained(model, binary_stream(60))
-    assert_close([model.predict_proba_one({"zzz": 1.0})], [model.predict_proba_one({})])
+    got, want = model.predict_proba_one({"zzz": 1.0}), model.predict_proba_one({})
+    assert model.predict_one({"zzz": 1.0}) == model.predict_one({})
+    # Equal for most learners; a Bayesian one may be less certain of a row it knows less about, never more.
+    assert max(got.values()) <= max(want.values()) + 1e-9, f"{got} is more certain than {want}"
 
 
 def _odd_schema(model: Any, names: list[Any], n: int) -> None:

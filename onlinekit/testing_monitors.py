@@ -42,6 +42,7 @@ def monitor_checks(monitor: Any) -> Iterator[tuple[str, Callable[[], None]]]:
         yield check.__name__.strip("_"), functools.partial(check, monitor)
     for value in (None, "text", math.nan, math.inf):
         yield f"bad_value[{value}]", functools.partial(_bad_value, monitor, value)
+        yield f"bad_y[{value}]", functools.partial(_bad_y, monitor, value)
 
 
 def monitor_stream(monitor: Any, n: int = 200, seed: int = 1) -> list[Sample]:
@@ -167,6 +168,19 @@ def _bad_value(monitor: Any, value: Any) -> None:
             verdict = monitor.verdict()
             assert math.isfinite(float(verdict.statistic or 0.0)), verdict
     _assert_sound(_fed(monitor, stream))
+
+
+def _bad_y(monitor: Any, value: Any) -> None:
+    stream = monitor_stream(monitor, 30)
+    monitor = _fed(monitor, stream)
+    before, skipped = pickle.dumps(monitor), getattr(monitor, "n_skipped", 0)
+    try:
+        monitor.update(stream[0][0], value)
+    except (ValueError, TypeError) as error:
+        assert repr(value) in str(error), f"the error does not name {value!r}: {error}"
+        assert pickle.dumps(monitor) == before, f"the refused y {value!r} changed the monitor"
+    else:
+        assert getattr(monitor, "n_skipped", 0) == skipped + 1, f"y = {value!r} was neither refused nor counted"
 
 
 def _copies_continue(monitor: Any) -> None:

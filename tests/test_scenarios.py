@@ -74,7 +74,9 @@ def test_d2_features_come_go_and_change_order(name):
         assert p.keys() == q.keys() and all(abs(p[k] - q[k]) <= 1e-9 for k in p)
         if t == 150:
             before = pickle.dumps(given)
-            assert given.predict_proba_one({"zzz": 1.0}) == given.predict_proba_one({})
+            unseen, nothing = given.predict_proba_one({"zzz": 1.0}), given.predict_proba_one({})
+            # A feature never seen adds its prior variance to this one's answer, as its equations say.
+            assert unseen == nothing or name == "bayes-logistic"
             assert pickle.dumps(given) == before
         given.learn_one(part, y)
         filled.learn_one(whole, y)
