@@ -12,7 +12,7 @@ import numpy as np
 from river import base
 
 from onlinekit import frames
-from onlinekit.labels import BinaryLabels, ClassLabels
+from onlinekit.labels import BinaryLabels, ClassLabels, plain
 from onlinekit.schema import Schema, bad_value, read_batch
 
 
@@ -74,7 +74,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         self._labels = self._make_labels(())
         self._capacity = 4
         self._arrays = {name: np.zeros(self._shape(axes)) for name, axes in self.arrays.items()}
-        self._stats = np.zeros((3, self._capacity if standardize else 0))
+        self._stats = np.zeros((4, self._capacity if standardize else 0))
         self._refresh()
 
     def _hyper(self) -> tuple[float, ...]:
@@ -128,7 +128,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
             for name, axes in self.arrays.items():
                 self._arrays[name] = _enlarged(self._arrays[name], self._shape(axes))
             if self.standardize:
-                self._stats = _enlarged(self._stats, (3, self._capacity))
+                self._stats = _enlarged(self._stats, (4, self._capacity))
         self._refresh()
 
     def _add_class(self, label: Any) -> int:
@@ -151,7 +151,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__() or self.__dict__)  # type: ignore[arg-type]
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         for derived in ("_args", "_pool", "_schema", "_labels"):
             del state[derived]
         state["_features"] = list(self._schema.names)
@@ -247,7 +247,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         lenient = self.on_invalid == "skip"
         values, columns = read_batch(X, lenient)
         n = values.shape[0]
-        labels = frames.column(y)
+        labels = y if isinstance(y, np.ndarray) and y.ndim == 1 else frames.column(y)
         if len(labels) != n:
             raise ValueError(f"X has {n} rows and y {len(labels)}")
         codes, good = self._codes(labels, lenient)
@@ -263,9 +263,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
         t = 0
         while t < n:
             # Up to the next row that is bad or brings a new class, everything is one nopython loop.
-            stop = t
-            while stop < n and good[stop] and codes[stop] < len(self._labels):
-                stop += 1
+            halts = np.flatnonzero(~good[t:] | (codes[t:] >= len(self._labels)))
+            stop = t + int(halts[0]) if len(halts) else n
             if stop > t:
                 self._grow_features(self._schema.unknown(columns))
                 rows = self._schema.matrix(values, columns)[t:stop]
@@ -300,8 +299,10 @@ class ArrayClassifier(base.MiniBatchClassifier):
         result[:] = [None if k < 0 else self._labels.names[k] for k in winners]
         return result
 
-    def _codes(self, labels: list[Any], lenient: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _codes(self, labels: Any, lenient: bool) -> tuple[np.ndarray, np.ndarray]:
         """Class indices, new classes numbered on in order of appearance, and which labels are valid."""
+        if isinstance(labels, np.ndarray) and labels.dtype == bool and isinstance(self._labels, BinaryLabels):
+            return labels.astype(np.int64), np.ones(len(labels), dtype=bool)
         codes = np.zeros(len(labels), dtype=np.int64)
         good = np.ones(len(labels), dtype=bool)
         new: dict[Any, int] = {}
@@ -311,7 +312,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
                 if k < 0:
                     if not self._labels.growing:
                         raise ValueError(f"label {label!r} is not one of {self._labels.names!r}")
-                    k = new.setdefault(label, len(self._labels) + len(new))
+                    k = new.setdefault(plain(label), len(self._labels) + len(new))
                 codes[t] = k
             except (TypeError, ValueError) as error:
                 if not lenient:

@@ -22,8 +22,9 @@ def finite(x: np.ndarray) -> bool:
 def watch(x: np.ndarray, stats: np.ndarray) -> None:
     """n += 1; mean += (x - mean) / n; var += ((x - old mean)(x - mean) - var) / n  (Welford).
 
-    x (d,); stats (3, capacity >= d): stats[0, 0] = n, stats[1] = mean, stats[2] = variance; no columns = no
-    scaling. A feature that comes later has mean and variance 0, as if it had been 0.0 until then.
+    x (d,); stats (4, capacity >= d): stats[0, 0] = n, stats[1] = mean, stats[2] = variance, stats[3] = 1 / sd
+    (0 where sd is 0; kept, so that predicting neither divides nor takes roots); no columns = no scaling. A feature
+    that comes later has mean and variance 0, as if it had been 0.0 until then.
     """
     if stats.shape[1] == 0:
         return
@@ -33,6 +34,7 @@ def watch(x: np.ndarray, stats: np.ndarray) -> None:
         old = stats[1, j]
         stats[1, j] += (x[j] - old) / n
         stats[2, j] += ((x[j] - old) * (x[j] - stats[1, j]) - stats[2, j]) / n
+        stats[3, j] = 1.0 / math.sqrt(stats[2, j]) if stats[2, j] > 0.0 else 0.0
 
 
 @kernel
@@ -40,7 +42,4 @@ def scaled(x: np.ndarray, stats: np.ndarray, j: int) -> float:
     """(x_j - mean_j) / sd_j, 0 where the deviation is 0; x_j itself without scaling."""
     if stats.shape[1] == 0:
         return x[j]
-    variance = stats[2, j]
-    if variance > 0.0:
-        return (x[j] - stats[1, j]) / math.sqrt(variance)
-    return 0.0
+    return (x[j] - stats[1, j]) * stats[3, j]
