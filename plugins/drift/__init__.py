@@ -1,0 +1,1 @@
+"""River's drift detectors, and a clock, as monitors."""
