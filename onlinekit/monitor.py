@@ -174,7 +174,7 @@ class RetrainingClassifier(base.Classifier):
     def _named(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         return dict(zip(self._schema.names, self._scaled(x).tolist(), strict=True))
 
-    def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:
+    def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Probabilities of the deployed model; {} before the first training."""
         complaint = self._schema.complaint(x)
         if complaint is not None:

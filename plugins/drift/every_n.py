@@ -33,7 +33,7 @@ class EveryNMonitor(SignalMonitor):
     """
 
     def __init__(
-        self, n: int = 1000, signal: Any = None, min_samples: int = 1, on_invalid: str = "raise"
+        self, n: int = 1000, signal: Any = None, min_samples: int = 30, on_invalid: str = "raise"
     ) -> None:
         if n < 1:
             raise ValueError(f"n is {n!r}; it must be at least 1")
