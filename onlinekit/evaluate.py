@@ -59,7 +59,7 @@ def prequential(
     delay: int | None = None,
     progress: bool = True,
 ) -> Result:
-    """Test-then-train over a stream: accuracy = mean of [prediction_i == y_i], each made before y_i is learned.
+    """Test-then-train: accuracy = mean of [prediction_i == y_i], each made before y_i is learned.
 
     Parameters
     ----------
