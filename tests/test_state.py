@@ -2,6 +2,9 @@
 
 import hashlib
 import math
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -68,3 +71,16 @@ def test_forged_headers_are_refused(tmp_path, header):
     (tmp_path / "m").write_bytes(body + hashlib.sha256(body).digest())
     with pytest.raises(state.StateError):
         state.load(tmp_path / "m")
+
+
+def test_a_process_killed_while_saving_leaves_the_old_file_whole(tmp_path):
+    path = tmp_path / "m"
+    state.save(Odd(), path)
+    old = path.read_bytes()
+    code = (
+        "import os, signal, sys\nfrom onlinekit import registry, state\n"
+        "os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "state.save(registry.create('learner', 'logistic'), sys.argv[1])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], timeout=60).returncode == -signal.SIGKILL
+    assert path.read_bytes() == old
