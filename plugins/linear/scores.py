@@ -56,7 +56,7 @@ def probabilities(x: np.ndarray, out: np.ndarray, stats: np.ndarray, weights: np
         total += out[k]
     for k in range(scores.shape[0]):
         out[k] /= total
-    return best
+    return int(best)
 
 
 @kernel
