@@ -50,6 +50,14 @@ class Result:
         out["verdicts"] = [(n, v.decision) for n, v in self.verdicts]
         return out
 
+    def to_html(self, path: Any) -> None:
+        """Write the report to `path` as one self-contained HTML file."""
+        from pathlib import Path
+
+        from onlinekit.report import to_html
+
+        Path(path).write_text(to_html(self), encoding="utf-8")
+
 
 def prequential(
     model: Any,
