@@ -215,11 +215,7 @@ def is_kebab(name: str) -> bool:
     (True, False)
     """
     words = name.split("-")
-    return (
-        name.isascii()
-        and name[:1].isalpha()
-        and all(word.isalnum() and word == word.lower() for word in words)
-    )
+    return name.isascii() and name[:1].isalpha() and all(word.isalnum() and word == word.lower() for word in words)
 
 
 def _checked_kind(kind: str) -> str:
@@ -318,6 +314,4 @@ def _check_api(cls: type) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise TypeError(f"ONLINEKIT_API is {version!r}, which is not a positive integer")
     if version > API_VERSION:
-        raise TypeError(
-            f"it needs plugin API {version} and this onlinekit offers {API_VERSION}: upgrade onlinekit"
-        )
+        raise TypeError(f"it needs plugin API {version} and this onlinekit offers {API_VERSION}: upgrade onlinekit")

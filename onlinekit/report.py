@@ -56,7 +56,6 @@ def _confusion(result: Any) -> str:
     labels = sorted({label for pair in counts for label in pair}, key=str)
     head = "".join(f"<th>{escape(str(label))}</th>" for label in labels)
     body = "".join(
-        f"<tr><th>{escape(str(y))}</th>" + "".join(f"<td>{counts[y, p]}</td>" for p in labels) + "</tr>"
-        for y in labels
+        f"<tr><th>{escape(str(y))}</th>" + "".join(f"<td>{counts[y, p]}</td>" for p in labels) + "</tr>" for y in labels
     )
     return f"<table><tr><th>true \\ predicted</th>{head}</tr>{body}</table>"

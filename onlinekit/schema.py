@@ -60,7 +60,7 @@ class Schema:
             self.names.append(name)
         self._prepare()
 
-    def pack(self, x: Mapping[Any, Any], row: np.ndarray) -> bool:
+    def pack(self, x: Mapping[Any, Any], row: Any) -> bool:
         """Fill `row` (length len(self)) from a dict; True when the dict has a feature not known yet.
 
         Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
@@ -71,7 +71,7 @@ class Schema:
         except (KeyError, TypeError, struct.error, OverflowError):
             return self._pack_slowly(x, row)
 
-    def _pack_slowly(self, x: Mapping[Any, Any], row: np.ndarray) -> bool:
+    def _pack_slowly(self, x: Mapping[Any, Any], row: Any) -> bool:
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
         get = x.get

@@ -123,9 +123,7 @@ def _read_arrays(table: Any, data: bytes) -> list[np.ndarray]:
         if size > len(data) - at:
             raise StateError(f"array of shape {shape!r} is larger than the file")
         count = math.prod(shape)
-        arrays.append(
-            np.frombuffer(data, dtype, count, at).reshape(shape).copy() if count else np.zeros(shape, dtype)
-        )
+        arrays.append(np.frombuffer(data, dtype, count, at).reshape(shape).copy() if count else np.zeros(shape, dtype))
         at += size
     if at != len(data):
         raise StateError("bytes are left over behind the arrays")
@@ -178,7 +176,7 @@ def _decode(node: Any, arrays: list[np.ndarray]) -> Any:
         raise StateError(f"unknown tag {tag!r}")
     kind, name, state = value
     cls = _class(name) if kind == "class" else registry.get(kind, name)
-    model = cls.__new__(cls)
+    model: Any = object.__new__(cls)
     plain = _decode(state, arrays)
     if hasattr(cls, "__setstate__"):
         model.__setstate__(plain)

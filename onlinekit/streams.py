@@ -102,7 +102,7 @@ def _river(name: str) -> Any:
     from river import datasets
 
     # Remote data sets would download; only what ships with River is offered.
-    known = {
+    known: dict[str, Any] = {
         n: c
         for n in datasets.__all__
         if isinstance(c := getattr(datasets, n), type)

@@ -35,8 +35,15 @@ def monitor_checks(monitor: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     ...     check()
     """
     checks: list[Callable[[Any], None]] = [
-        _protocol, _verdict, _nothing_seen, _few_samples, _same_sample, _one_class, _unseen_revert,
-        _copies_continue, _spawned_process,
+        _protocol,
+        _verdict,
+        _nothing_seen,
+        _few_samples,
+        _same_sample,
+        _one_class,
+        _unseen_revert,
+        _copies_continue,
+        _spawned_process,
     ]
     for check in checks:
         yield check.__name__.strip("_"), functools.partial(check, monitor)

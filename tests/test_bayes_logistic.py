@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from naive import NaiveBayesLogistic
 from onlinekit_plugins.bayes_logistic import BayesianLogisticRegression as Model
 

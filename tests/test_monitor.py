@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 import pytest
-from onlinekit_plugins.drift.adwin import ADWINMonitor
-from onlinekit_plugins.drift.every_n import EveryNMonitor
 from sklearn.linear_model import LogisticRegression
 
 from onlinekit.monitor import RetrainingClassifier, Verdict
+from onlinekit_plugins.drift.adwin import ADWINMonitor
+from onlinekit_plugins.drift.every_n import EveryNMonitor
 
 
 def run(model, n=1200, flip=600):
@@ -25,9 +25,7 @@ def test_verdict_refuses_unknown_decision():
 
 
 def test_retrains_on_drift():
-    model = RetrainingClassifier(
-        LogisticRegression(), ADWINMonitor(signal="error"), window=200, delay=200
-    ).clone()
+    model = RetrainingClassifier(LogisticRegression(), ADWINMonitor(signal="error"), window=200, delay=200).clone()
     hits = run(model)
     assert model.n_retrains >= 1 and model.retrain_seconds > 0 and model.n_checks == len(model.verdicts)
     assert np.mean(hits[-200:]) > 0.85

@@ -8,10 +8,10 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from onlinekit_plugins.bayes_logistic import kernels
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit.schema import is_finite_number, read_batch
+from onlinekit_plugins.bayes_logistic import kernels
 
 INTERCEPT = "__intercept__"
 MODES = {

@@ -86,7 +86,8 @@ def project(
         if j < started:
             r[j], add[j] = inflation(rates[m, j], v, prior_var, bounded)
         else:
-            r[j], add[j] = 1.0, 0.0  # a new weight is at its prior, which does not drift before its first step
+            add[j] = 0.0
+            r[j] = 1.0  # a new weight is at its prior, which does not drift before its first step
         a += mean[m, j] * x[j]
     u0 = 0.0
     for k in range(n):
@@ -111,7 +112,8 @@ def project(
         u[n] = r0 * (u0 + var0 * r0) + add0
         a += state[m, MEAN0]
         s2 += u[n]
-    r[n], add[n] = r0, add0
+    r[n] = r0
+    add[n] = add0
     return a, max(s2, 0.0)
 
 

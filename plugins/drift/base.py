@@ -72,9 +72,7 @@ class SignalMonitor(Monitor):
 
     def revert(self, x: Mapping[Any, Any], y: Any) -> None:
         """Always NotImplementedError: a detector cannot take a sample back; nothing changes."""
-        raise NotImplementedError(
-            f"{type(self).__name__} cannot revert a sample; call rebase() to start anew"
-        )
+        raise NotImplementedError(f"{type(self).__name__} cannot revert a sample; call rebase() to start anew")
 
     def rebase(self, *args: Any, **kwargs: Any) -> None:
         """Start anew with a fresh detector; arguments of other monitors are of no use here."""
@@ -88,9 +86,7 @@ class SignalMonitor(Monitor):
         if self.alarm_at is not None:
             return Verdict("retrain", n_added=n, reason=f"the alarm was raised at sample {self.alarm_at}")
         if n < self.min_samples:
-            return Verdict(
-                "undecided", n_added=n, reason=f"not enough data: {n} of {self.min_samples} samples"
-            )
+            return Verdict("undecided", n_added=n, reason=f"not enough data: {n} of {self.min_samples} samples")
         return Verdict("keep", n_added=n, reason=f"no alarm in {n} samples; this is not a proof")
 
     def __getstate__(self) -> dict[str, Any]:

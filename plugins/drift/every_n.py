@@ -32,9 +32,7 @@ class EveryNMonitor(SignalMonitor):
     'undecided'
     """
 
-    def __init__(
-        self, n: int = 1000, signal: Any = None, min_samples: int = 30, on_invalid: str = "raise"
-    ) -> None:
+    def __init__(self, n: int = 1000, signal: Any = None, min_samples: int = 30, on_invalid: str = "raise") -> None:
         if n < 1:
             raise ValueError(f"n is {n!r}; it must be at least 1")
         self.n = n

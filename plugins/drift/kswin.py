@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlinekit_plugins.drift.base import SignalMonitor
 from river.drift import KSWIN
+
+from onlinekit_plugins.drift.base import SignalMonitor
 
 
 class KSWINMonitor(SignalMonitor):

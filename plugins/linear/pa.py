@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from onlinekit_plugins.linear import pa_kernels
-
 from onlinekit.learner import ArrayClassifier
+from onlinekit_plugins.linear import pa_kernels
 
 
 class PAClassifier(ArrayClassifier):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from onlinekit_plugins.linear.scores import all_raw, move, probabilities, raw, rival
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, scaled, watch
+from onlinekit_plugins.linear.scores import all_raw, move, probabilities, raw, rival
 
 
 @kernel
