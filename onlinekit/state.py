@@ -175,7 +175,7 @@ def _decode(node: Any, arrays: list[np.ndarray]) -> Any:
     if tag != "m":
         raise StateError(f"unknown tag {tag!r}")
     kind, name, state = value
-    cls = _class(name) if kind == "class" else registry.get(kind, name)
+    cls: Any = _class(name) if kind == "class" else registry.get(kind, name)
     model: Any = object.__new__(cls)
     plain = _decode(state, arrays)
     if hasattr(cls, "__setstate__"):
