@@ -2,7 +2,7 @@
 
 M models (1, or 5 for drift="auto") share one row of F features; the intercept is kept apart:
 
-- stats (3, F): running count, mean and variance, used if `standardize`
+- stats (4, F): see onlinekit.scaling, used if `standardize`
 - mean (M, F), cov (M, F, F) or (M, F, 1) if `diag`, cross (M, F): covariance of each weight with the intercept
 - state (M, 7): drift level, label count, intercept mean, its variance, log weight, features started + 1, its c
 - rates (M, F): drift constants c_j
@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
+from onlinekit.scaling import watch
 
 LEVEL, COUNT, MEAN0, VAR0, LOGW, STARTED, RATE0 = range(7)
 NONE, UNCERTAINTY, UNCERTAINTY_MEAN, CONSTANT, AUTO = range(5)
@@ -55,7 +56,7 @@ def scaled(x: np.ndarray, stats: np.ndarray, standardize: bool) -> np.ndarray:
     z = x.copy()
     if standardize:
         for j in range(x.shape[0]):
-            z[j] = (x[j] - stats[1, j]) / math.sqrt(stats[2, j]) if stats[2, j] > 0.0 else 0.0
+            z[j] = (x[j] - stats[1, j]) * stats[3, j]
     return z
 
 
@@ -169,11 +170,8 @@ def learn(
     for j in range(n):
         if not math.isfinite(x[j]):
             return -1
-        if standardize:
-            new[0, j] += 1.0
-            d = x[j] - new[1, j]
-            new[1, j] += d / new[0, j]
-            new[2, j] += (d * (x[j] - new[1, j]) - new[2, j]) / new[0, j]
+    if standardize:
+        watch(x, new)
     z = scaled(x, new, standardize)
     u, r, add = np.zeros((models, n + 1)), np.ones((models, n + 1)), np.zeros((models, n + 1))
     a, s2 = np.empty(models), np.empty(models)
