@@ -166,7 +166,9 @@ class _Run:
         self.last = y
         out.n_samples += 1
         if self.monitor is not None:
-            self.monitor.update(x, y)
+            # A detector set to watch errors gets them; the others see the sample itself.
+            watched = {"error": float(guess != y)} if getattr(self.monitor, "signal", None) == "error" else x
+            self.monitor.update(watched, y)
             verdict = self.monitor.verdict()
             if not out.verdicts or out.verdicts[-1][1].decision != verdict.decision:
                 out.verdicts.append((out.n_samples, verdict))
@@ -205,6 +207,8 @@ def _samples(data: Any) -> Iterator[Any]:
 def _bar(samples: Iterable[Any], progress: bool) -> Iterable[Any]:
     if not progress or not sys.stderr.isatty():
         return samples
-    from tqdm import tqdm
-
+    try:
+        from tqdm import tqdm
+    except ImportError:  # the bar is the extra onlinekit[progress]
+        return samples
     return tqdm(samples, unit=" samples")

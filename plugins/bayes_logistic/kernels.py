@@ -112,7 +112,7 @@ def project(
     if intercept:
         u[n] = r0 * (u0 + var0 * r0) + add0
         a += state[m, MEAN0]
-        s2 += u[n]
+        s2 += u[n]  # type: ignore[assignment]
     r[n] = r0
     add[n] = add0
     return a, max(s2, 0.0)

@@ -1,0 +1,97 @@
+"""The two losses as functions of the margin z = y x.w, and checked input rows (dense or CSR)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+
+UNIT = 2.0**-53
+LOSSES = ("logistic", "squared_hinge")
+
+
+def check_loss(loss: str) -> str:
+    """Return ``loss`` or raise ValueError naming the known losses."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}")
+    return loss
+
+
+def check_c(C: float) -> float:
+    """Return C as a float; C must be finite and above zero."""
+    if not (np.isfinite(C) and C > 0):
+        raise ValueError(f"C must be a finite number above 0, not {C!r}")
+    return float(C)
+
+
+def smoothness(loss: str) -> float:
+    """beta = sup phi'': 2 (squared hinge) or 1/4 (logistic)."""
+    return 2.0 if loss == "squared_hinge" else 0.25
+
+
+def value(loss: str, z: np.ndarray) -> np.ndarray:
+    """phi(z) = max(0, 1-z)^2 or log(1 + exp(-z))."""
+    return np.maximum(0.0, 1.0 - z) ** 2 if loss == "squared_hinge" else np.logaddexp(0.0, -z)
+
+
+def slope(loss: str, z: np.ndarray) -> np.ndarray:
+    """phi'(z)."""
+    return -2.0 * np.maximum(0.0, 1.0 - z) if loss == "squared_hinge" else -expit(-z)
+
+
+def curvature(loss: str, z: np.ndarray) -> np.ndarray:
+    """phi''(z); at the kink of the squared hinge the value from the right, 0."""
+    return 2.0 * (z < 1.0) if loss == "squared_hinge" else expit(z) * expit(-z)
+
+
+def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
+    """Return the rows y_i x_i (float64, dense or CSR), shape (n, d).
+
+    Raises ValueError for a label other than -1, +1 (or bool), for NaN or inf and for a wrong shape.
+    """
+    labels = np.atleast_1d(np.asarray(y))
+    labels = np.where(labels, 1.0, -1.0) if labels.dtype == bool else labels.astype(float)
+    rows = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    if rows.ndim == 1:
+        rows = rows[None, :]
+    if rows.ndim != 2 or labels.ndim != 1 or rows.shape[0] != labels.shape[0]:
+        raise ValueError(f"X and y must have as many rows, got shapes {rows.shape} and {labels.shape}")
+    if d is not None and rows.shape[1] != d:
+        raise ValueError(f"rows must have {d} features, got {rows.shape[1]}")
+    if not np.all(np.abs(labels) == 1.0):
+        raise ValueError(f"labels must be -1 or +1 (or bool), got {np.unique(labels)[:5].tolist()}")
+    if not np.all(np.isfinite(rows.data if sp.issparse(rows) else rows)):
+        raise ValueError("X holds NaN or infinity")
+    if sp.issparse(rows):
+        return sp.csr_matrix(sp.diags(labels) @ rows)
+    return rows * labels[:, None]
+
+
+def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Sum_i weights_i x_i x_i' as a dense (d, d) array."""
+    if sp.issparse(X):
+        return np.asarray((X.T @ sp.diags(weights) @ X).toarray())
+    return np.asarray(X.T @ (X * weights[:, None]))
+
+
+def column_sums(X: Any, weights: np.ndarray, power: int = 1) -> np.ndarray:
+    """Sum_i weights_i |x_ij|^power, shape (d,)."""
+    return np.asarray((abs(X).power(power) if sp.issparse(X) else np.abs(X) ** power).T @ weights)
+
+
+def row_norms(X: Any) -> np.ndarray:
+    """Euclidean norm of each row, shape (n,)."""
+    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else (X * X).sum(axis=1))
+
+
+def largest_eigenvalue(T: np.ndarray, weights: np.ndarray) -> float:
+    """An upper bound, tight to rounding, of lambda_max(sum_i weights_i t_i t_i'), weights >= 0."""
+    keep = weights > 0
+    if not keep.any():
+        return 0.0
+    rows = T[keep] * np.sqrt(weights[keep])[:, None]
+    gram = rows @ rows.T if rows.shape[0] < rows.shape[1] else rows.T @ rows
+    # The eigenvalue solver and the products are off by at most a small multiple of the trace.
+    return float(np.linalg.eigvalsh(gram)[-1] + 8 * UNIT * (sum(rows.shape) + 8) * np.trace(gram))
