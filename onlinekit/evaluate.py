@@ -114,7 +114,7 @@ class _Run:
         self.model, self.metrics, self.monitor = model, metrics, monitor
         self.result = Result()
         self.weighted = "w" in inspect.signature(model.learn_one).parameters
-        self.gives_proba = True
+        self.gives_proba = hasattr(model, "predict_proba_one")
         self.seen: Counter[Any] = Counter()
         self.last: Any = None
         self.hits: list[tuple[bool, bool, bool]] = []
@@ -139,7 +139,7 @@ class _Run:
         if self.gives_proba:
             try:
                 proba = self.model.predict_proba_one(x)
-            except (NotImplementedError, AttributeError):
+            except NotImplementedError:  # River's way of saying that a classifier has none
                 self.gives_proba = False
         # The baselines know only the labels revealed by now, as the model does.
         return guess, proba, self.last, max(self.seen, key=self.seen.__getitem__, default=None)

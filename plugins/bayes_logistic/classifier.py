@@ -33,10 +33,9 @@ class BayesianLogisticRegression(ArrayClassifier):
     discrepancy (2.23) is min(p', 1 - p') - min(p, 1 - p), p' after the label; v is a mean over labelled steps;
     and `bounded` inflation, which never exceeds the prior.
 
-    On drifting streams "constant" and "auto" do as well as the paper's "uncertainty" or better; only "auto" costs
-    next to nothing on stationary ones. Drift modes need features of like scale: use `standardize=True` otherwise.
-    A rule of thumb at unit variance and d features: c = 1 / d for "uncertainty", .03 / d^2 for "constant".
-    "newton" intervals are too narrow; those of "adf" are near their level on well-specified data.
+    Drift modes need features of like scale: use `standardize=True` otherwise. A rule of thumb at unit variance and
+    d features: c = 1 / d for "uncertainty", .03 / d^2 for "constant". How the modes compare, and how often the
+    intervals cover, has not been measured for this implementation yet.
 
     Parameters
     ----------
