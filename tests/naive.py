@@ -73,3 +73,110 @@ class NaiveBayesLogistic:
         self.N = self.alpha * self.N + 1.0
         self.average += ((max(G, 0.0) if self.drift == "uncertainty" else G) - self.average) / self.N
         return a, s2, p
+
+
+# id-odm
+def odm_kernel(X: np.ndarray, Z: np.ndarray, kernel: str = "rbf", gamma: float = 1.0, coef0: float = 0.0) -> np.ndarray:
+    """k(x, z) = exp(-gamma |x - z|^2) or x'z, each plus coef0, by direct differences; (n, m)."""
+    if kernel == "linear":
+        return X @ Z.T + coef0
+    return np.exp(-gamma * ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)) + coef0
+
+
+def odm_intervals(y: np.ndarray, theta: float, lam: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ODM as intervals: lo, hi = y -+ theta with y in {-1, 1}, il = 1 / lam (one number or one a sample)."""
+    return y - theta, y + theta, np.broadcast_to(1.0 / np.asarray(lam, dtype=float), y.shape).copy()
+
+
+def interval_objective(K: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray, b: np.ndarray) -> float:
+    """1/2 b'Kb + sum_i dist(f_i, [lo_i, hi_i])^2 / (2 il_i) with f = Kb."""
+    f = K @ b
+    return float(0.5 * b @ f + np.sum((f - np.clip(f, lo, hi)) ** 2 / (2.0 * il)))
+
+
+def interval_kkt(K: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray, b: np.ndarray) -> float:
+    """max_i |il_i b_i - (clip(f_i, lo_i, hi_i) - f_i)|: zero exactly at the optimum."""
+    f = K @ b
+    return float(np.max(np.abs(il * b - (np.clip(f, lo, hi) - f)), initial=0.0))
+
+
+def interval_solve(K: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> np.ndarray:
+    """b that minimises `interval_objective`: Newton steps with an exact line search, whole matrices, no state.
+
+    The objective is convex, piecewise quadratic and C1, so the search is a walk over the sorted breakpoints to the
+    point where the slope changes sign, and finitely many steps reach the minimum.
+    """
+    n = len(lo)
+    b = np.zeros(n)
+    for _ in range(1000):
+        f = K @ b
+        t = np.clip(f, lo, hi)
+        S = f != t
+        new = np.zeros(n)
+        new[S] = np.linalg.solve(K[np.ix_(S, S)] + np.diag(il[S]), t[S])
+        if interval_kkt(K, lo, hi, il, new) < 1e-11:
+            return new
+        p, Kp = new - b, K @ (new - b)
+
+        def slope(s: float, b: Any = b, f: Any = f, p: Any = p, Kp: Any = Kp) -> float:
+            g = f + s * Kp
+            return float((b + s * p) @ Kp + np.sum((g - np.clip(g, lo, hi)) / il * Kp))
+
+        moving = np.abs(Kp) > 1e-300
+        edges = np.concatenate([((e - f)[moving] / Kp[moving]) for e in (lo, hi)])
+        knots = [0.0, *np.sort(edges[(edges > 0) & np.isfinite(edges)])]
+        left = max(s for s in knots if slope(s) <= 0.0 or s == 0.0)
+        right = min((s for s in knots if s > left), default=left + 1.0)
+        a, c = slope(left), slope(right)
+        b = b + (left - a * (right - left) / (c - a) if c != a else left) * p
+    raise AssertionError("the reference solver did not converge")
+
+
+def published_update(
+    H: np.ndarray, alpha: np.ndarray, lam: float, theta: float, E: list[int], drop: list[int]
+) -> np.ndarray:
+    """Algorithm 1 as published: insert E and delete `drop` along one path; alpha afterwards (0 for the deleted).
+
+    H_ij = y_i y_j k(x_i, x_j) over the old and the new samples, alpha signed, 0 for E. Each inserted sample's goal is
+    fixed by the side of the strip where it starts and is not watched on the way, which is wrong for more than one.
+    """
+    alpha = alpha.copy()
+    low, high = 1.0 - theta, 1.0 + theta
+    g = H @ alpha
+    E = [k for k in E if not low <= g[k] <= high]  # the others join C as they are
+    d = {k: low if g[k] < low else high for k in E}
+    S = [i for i in np.flatnonzero(alpha) if i not in drop]
+    C = [i for i in range(len(alpha)) if i not in S and i not in E and i not in drop]
+    for _ in range(10000):
+        A = E + drop
+        Q = H[np.ix_(S, S)] + np.eye(len(S)) / lam
+        T = -np.linalg.solve(Q, H[np.ix_(S, A)])
+        T_E, T_I = T[:, : len(E)], T[:, len(E) :]
+        step_I = -alpha[drop]
+        left = H[np.ix_(E, E)] + np.eye(len(E)) / lam + H[np.ix_(E, S)] @ T_E
+        right = np.array([d[k] for k in E]) - g[E] - alpha[E] / lam
+        right = right - (H[np.ix_(E, drop)] + H[np.ix_(E, S)] @ T_I) @ step_I
+        step = np.zeros(len(alpha))
+        step[E], step[drop] = np.linalg.solve(left, right), step_I
+        step[S] = T @ step[A]
+        dg = H @ step
+        eta, event = 1.0, None
+        for i in S:  # alpha_i reaches 0
+            if step[i] * alpha[i] < 0 and -alpha[i] / step[i] < eta:
+                eta, event = -alpha[i] / step[i], i
+        for i in C:  # the margin reaches the edge of the strip
+            edge = high if dg[i] > 0 else low
+            if dg[i] != 0 and max(0.0, (edge - g[i]) / dg[i]) < eta:
+                eta, event = max(0.0, (edge - g[i]) / dg[i]), i
+        alpha, g = alpha + eta * step, g + eta * dg
+        if event is None:
+            alpha[drop] = 0.0
+            return alpha
+        if event in S:
+            alpha[event] = 0.0
+            S.remove(event)
+            C.append(event)
+        else:
+            C.remove(event)
+            S.append(event)
+    raise AssertionError("Algorithm 1 did not end")
