@@ -1,0 +1,1 @@
+"""Online kernel classification with random features."""
