@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class BinaryLabels:
 
     growing = False
     names: tuple[bool, bool] = (False, True)
+    index: ClassVar[dict[Any, int]] = {False: 0, True: 1}
 
     def find(self, label: Any) -> int:
         """The class index of a label; ValueError when it is neither True nor False."""
@@ -52,8 +53,8 @@ class ClassLabels:
     def __init__(self, names: Sequence[Hashable] = (), growing: bool = True) -> None:
         self.names: list[Any] = [plain(name) for name in names]
         self.growing = growing
-        self._index = {name: i for i, name in enumerate(self.names)}
-        if len(self._index) != len(self.names):
+        self.index = {name: i for i, name in enumerate(self.names)}
+        if len(self.index) != len(self.names):
             raise ValueError(f"classes has a label twice: {self.names!r}")
 
     def find(self, label: Any) -> int:
@@ -65,14 +66,14 @@ class ClassLabels:
         if label is None or label != label:
             raise ValueError(f"label {label!r} is not a label")
         try:
-            return self._index.get(label, -1)
+            return self.index.get(label, -1)
         except TypeError:
             raise TypeError(f"label {label!r} is not hashable") from None
 
     def add(self, label: Any) -> int:
         """Give a new label the next index."""
         label = plain(label)
-        self._index[label] = len(self.names)
+        self.index[label] = len(self.names)
         self.names.append(label)
         return len(self.names) - 1
 

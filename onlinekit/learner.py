@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import numbers
+import struct
 from collections.abc import Hashable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
@@ -11,9 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from river import base
 
-from onlinekit import frames
-from onlinekit.labels import BinaryLabels, ClassLabels, plain
-from onlinekit.schema import Schema, bad_value, read_batch
+from onlinekit import batches, frames
+from onlinekit.batches import is_sparse, valid_weight
+from onlinekit.labels import BinaryLabels, ClassLabels
+from onlinekit.scaling import finite
+from onlinekit.schema import Schema, is_finite_number
 
 
 class ArrayClassifier(base.MiniBatchClassifier):
@@ -21,10 +22,13 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     It owns features, labels, validation, batching and pickling. A subclass names its state and its kernels:
 
-    - `arrays`: array name -> axes, each "features", "outputs" or an integer. Zero-filled; the features axis has
-      spare capacity, the outputs axis is 1 for two classes and the number of classes beyond.
+    - `arrays`: array name -> axes, each "features", "outputs", a name of `_sizes()` or an integer. Zero-filled; the
+      features axis has spare capacity, the outputs axis is 1 for two classes and the number of classes beyond.
     - `kernels`: a module with the functions below, each decorated with `onlinekit.kernel`. After their own
-      arguments all take `stats`, the arrays in declared order, and the numbers of `_hyper()`.
+      arguments all take the arrays of `_scratch()`, `stats`, the arrays in declared order and the numbers of
+      `_hyper()`.
+    - `sparse`: True when the module has the sparse functions as well. They get the columns and values of a row that
+      holds at most 1/8 of the 256 or more features known, so that its cost is that of what it holds.
 
     ============================================== ==========================================================
     learn(x, y, w, ...)                            learn one row; 0, or -1 when x is not finite (no change)
@@ -32,9 +36,14 @@ class ArrayClassifier(base.MiniBatchClassifier):
     learn_rows(X, y, w, ...)                       the loop of learn
     predict_rows(X, winners, out, ...)             the loop of predict
     prequential_rows(X, y, w, winners, out, ...)   predict, then learn, row by row
+    learn_sparse(index, value, y, w, ...)          learn, from the entries of a row
+    predict_sparse(index, value, out, ...)         predict, from the entries of a row
+    learn_sparse_rows(indptr, index, value, y, w, ...), predict_sparse_rows(indptr, index, value, winners, out, ...),
+    prequential_sparse_rows(indptr, index, value, y, w, winners, out, ...)     the loops, from compressed rows
     ============================================== ==========================================================
 
-    x is float64 (d,) with exactly the known features, y a class index, out (number of classes,), at least 2.
+    x is float64 (d,) with exactly the known features, y a class index, out (number of classes,), at least 2;
+    index int64 (m,) and value float64 (m,) the entries of a row.
 
     Parameters
     ----------
@@ -57,6 +66,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     arrays: ClassVar[Mapping[str, tuple[str | int, ...]]] = {}
     kernels: ClassVar[ModuleType]
+    sparse: ClassVar[bool] = False
+    _dtype: Any = np.float64
 
     def __init__(
         self,
@@ -73,13 +84,24 @@ class ArrayClassifier(base.MiniBatchClassifier):
         self._schema = Schema()
         self._labels = self._make_labels(())
         self._capacity = 4
-        self._arrays = {name: np.zeros(self._shape(axes)) for name, axes in self.arrays.items()}
-        self._stats = np.zeros((4, self._capacity if standardize else 0))
+        self._arrays = {name: np.zeros(self._shape(axes), self._dtype) for name, axes in self.arrays.items()}
+        self._stats = np.zeros((5, self._capacity if standardize else 0))
         self._refresh()
 
     def _hyper(self) -> tuple[float, ...]:
         """The parameters that the kernels take after the arrays."""
         return ()
+
+    def _sizes(self) -> dict[str, int]:
+        """The sizes of further axes that `arrays` names."""
+        return {}
+
+    def _scratch(self) -> tuple[np.ndarray, ...]:
+        """Arrays a kernel call may write to and find again as it left them, or fresh: never state."""
+        return ()
+
+    def _features_added(self, names: Sequence[Any], start: int) -> None:
+        """Fill the array cells of new features, columns start on, that are not to be zero."""
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -98,6 +120,11 @@ class ArrayClassifier(base.MiniBatchClassifier):
         return len(self._schema)
 
     @property
+    def _neutral(self) -> bool:
+        """Whether a feature never learned leaves every prediction as it was: so where its cells are zero."""
+        return type(self)._features_added is ArrayClassifier._features_added
+
+    @property
     def _multiclass(self) -> bool:
         return not isinstance(self._labels, BinaryLabels)
 
@@ -105,22 +132,30 @@ class ArrayClassifier(base.MiniBatchClassifier):
         return 1 if len(self._labels) <= 2 else len(self._labels)
 
     def _shape(self, axes: tuple[str | int, ...]) -> tuple[int, ...]:
-        size = {"features": self._capacity, "outputs": self._outputs()}
+        size = {"features": self._capacity, "outputs": self._outputs(), **self._sizes()}
         return tuple(size[axis] if isinstance(axis, str) else axis for axis in axes)
 
     def _refresh(self) -> None:
-        """Gather what kernel calls need; after every change of shape."""
+        """Gather what every call needs; after every change of shape."""
         self._args = (self._stats, *self._arrays.values(), *self._hyper())
+        self._n = len(self._schema)
+        self._values, self._pack_into = self._schema.values, self._schema.pack_into
+        self._code = self._labels.index.get
         # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
-        self._pool: list[tuple[np.ndarray, np.ndarray]] = []
+        self._pool: list[_Buffer] = []
 
-    def _take(self) -> tuple[np.ndarray, np.ndarray]:
+    def _take(self) -> _Buffer:
         try:
             return self._pool.pop()
         except IndexError:
-            return np.empty(len(self._schema)), np.empty(max(2, len(self._labels)))
+            return _Buffer(self._n, max(2, len(self._labels)), (*self._scratch(), *self._args))
+
+    def _is_sparse(self, entries: int) -> bool:
+        """Whether a row with so many entries goes to the sparse kernels."""
+        return self.sparse and is_sparse(entries, self._n)
 
     def _grow_features(self, names: Sequence[Any]) -> None:
+        start = len(self._schema)
         self._schema.extend(names)
         if len(self._schema) > self._capacity:
             while self._capacity < len(self._schema):
@@ -128,7 +163,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
             for name, axes in self.arrays.items():
                 self._arrays[name] = _enlarged(self._arrays[name], self._shape(axes))
             if self.standardize:
-                self._stats = _enlarged(self._stats, (4, self._capacity))
+                self._stats = _enlarged(self._stats, (5, self._capacity))
+        self._features_added(names, start)
         self._refresh()
 
     def _add_class(self, label: Any) -> int:
@@ -152,7 +188,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for derived in ("_args", "_pool", "_schema", "_labels"):
+        for derived in ("_args", "_pool", "_schema", "_labels", "_n", "_values", "_pack_into", "_code"):
             del state[derived]
         state["_features"] = list(self._schema.names)
         state["_class_names"] = list(self._labels.names)
@@ -171,171 +207,124 @@ class ArrayClassifier(base.MiniBatchClassifier):
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one sample: features x, label y, weight w >= 0."""
         try:
-            k = self._labels.find(y)
+            try:
+                k = self._code(y, -1)
+            except TypeError:
+                k = -1
             if w != 1.0:
-                w = _weight(w)
-            row, out = self._take()
-            if self._schema.pack(x, row) or k < 0:
-                row, out, k = self._admit(x, y, k)
-            if self.kernels.learn(row, k, w, *self._args) < 0:
+                w = valid_weight(w)
+            if k < 0 or len(x) != self._n:
+                self._learn(x, y, w)
+                return
+            buffer = self._take_packed(x)
+            if buffer is None:
+                self._learn(x, y, w)
+                return
+            if self.kernels.learn(buffer.row, k, w, *buffer.args) < 0:
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
+            self._pool.append(buffer)
         except (TypeError, ValueError):
             if self.on_invalid == "raise":
                 raise
             self.n_skipped += 1
-            return
-        self._pool.append((row, out))
 
-    def _admit(self, x: dict[Any, Any], y: Any, k: int) -> tuple[np.ndarray, np.ndarray, int]:
-        """Let new features and a new class in, once the whole sample is known to be valid."""
-        problem = self._schema.complaint(x)
-        if problem is not None:
-            raise problem
+    def _take_packed(self, x: dict[Any, Any]) -> _Buffer | None:
+        """A buffer that holds the row of the usual dict, one with exactly the known features; None for any other."""
+        buffer = self._take()
+        try:
+            values = self._values(x)  # type: ignore[misc]
+            # Learning usually follows predicting the same values: then the row is packed already.
+            if values != buffer.values:
+                buffer.values = None
+                self._pack_into(buffer.row, 0, *values)  # type: ignore[arg-type]
+                buffer.values = values
+        except (KeyError, TypeError, ValueError, struct.error, OverflowError):
+            return None
+        return buffer
+
+    def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
+        """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
+        k = self._labels.find(y)
+        index, value = self._schema.entries(x)
+        if not finite(value):
+            raise self._schema.complaint(x) or ValueError("a value of x is not finite")
         if k < 0:
             k = self._add_class(y)
-        unknown = self._schema.unknown(x)
-        if unknown:
-            self._grow_features(unknown)
-        row, out = self._take()
-        self._schema.pack(x, row)
-        return row, out, k
+        if (index < 0).any():
+            self._grow_features(self._schema.unknown(x))
+            index, value = self._schema.entries(x)
+        buffer = self._take()
+        if self._is_sparse(len(x)):
+            status = self.kernels.learn_sparse(index, value, k, w, *buffer.args)
+        else:
+            buffer.fill(index, value)
+            status = self.kernels.learn(buffer.row, k, w, *buffer.args)
+        if status < 0:
+            raise ValueError("the sample would make the state infinite or NaN; nothing was learned from it")
+        self._pool.append(buffer)
 
-    def _predict(self, x: dict[Any, Any]) -> tuple[int, np.ndarray, np.ndarray]:
-        row, out = self._take()
+    def _predict(self, x: dict[Any, Any]) -> tuple[int, _Buffer]:
+        """(class index, buffer with the probabilities) for a sample of any kind."""
+        buffer = self._take()
+        index, value = self._entries(x)
+        if self._is_sparse(len(index)):
+            winner = self.kernels.predict_sparse(index, value, buffer.out, *buffer.args)
+        else:
+            buffer.fill(index, value)
+            winner = self.kernels.predict(buffer.row, buffer.out, *buffer.args)
+        if winner < 0:
+            raise ValueError("a value of x is not finite")
+        return winner, buffer
+
+    def _entries(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """The known entries of a dict to predict for; when skipping, the valid ones."""
+        if isinstance(x, Mapping) and not x.keys() <= self._schema.index.keys():
+            x = {name: value for name, value in x.items() if name in self._schema.index}
         try:
-            self._schema.pack(x, row)
-            winner = self.kernels.predict(row, out, *self._args)
-            if winner < 0:
+            index, value = self._schema.entries(x)
+            if not finite(value):
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
+            return index, value
         except (TypeError, ValueError):
             if self.on_invalid == "raise" or not isinstance(x, Mapping):
                 raise
-            self._schema.pack_valid(x, row)
-            winner = self.kernels.predict(row, out, *self._args)
-        return winner, row, out
+        return self._schema.entries({name: value for name, value in x.items() if is_finite_number(value)})
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The most probable label; None before any label is known."""
-        known = len(self._labels)
-        if known < 2:
-            return self._labels.names[0] if known else None
-        winner, row, out = self._predict(x)
-        self._pool.append((row, out))
-        return self._labels.names[winner]
+        names = self._labels.names
+        if len(names) < 2:
+            return names[0] if names else None
+        if len(x) == self._n:
+            buffer = self._take_packed(x)
+            if buffer is not None:
+                winner = self.kernels.predict(buffer.row, buffer.out, *buffer.args)
+                if winner >= 0:
+                    self._pool.append(buffer)
+                    return names[winner]
+        winner, buffer = self._predict(x)
+        self._pool.append(buffer)
+        return names[winner]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """Label -> probability; {} before any label is known."""
-        known = len(self._labels)
-        if known < 2:
-            return {name: 1.0 for name in self._labels.names}
-        _, row, out = self._predict(x)
-        result = dict(zip(self._labels.names, out.tolist(), strict=True))
-        self._pool.append((row, out))
+        names = self._labels.names
+        if len(names) < 2:
+            return {name: 1.0 for name in names}
+        _, buffer = self._predict(x)
+        result = dict(zip(names, buffer.out.tolist(), strict=True))
+        self._pool.append(buffer)
         return result
 
     # -- batches -------------------------------------------------------------------------------------------
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
-        """Learn the rows of a frame or array in order: exactly the loop of learn_one."""
-        self._run(X, y, w, predict=False)
+        """Learn the rows of a frame, array or scipy sparse matrix in order: exactly the loop of learn_one."""
+        batches.run(self, X, y, w, predict=False)
 
     def prequential_many(self, X: Any, y: Any, w: Any = None) -> np.ndarray:
         """Predict each row, then learn it; the predicted labels (None before any label was known)."""
-        return self._run(X, y, w, predict=True)
-
-    def _run(self, X: Any, y: Any, w: Any, predict: bool) -> np.ndarray:
-        lenient = self.on_invalid == "skip"
-        values, columns = read_batch(X, lenient)
-        n = values.shape[0]
-        labels = y if isinstance(y, np.ndarray) and y.ndim == 1 else frames.column(y)
-        if len(labels) != n:
-            raise ValueError(f"X has {n} rows and y {len(labels)}")
-        codes, good = self._codes(labels, lenient)
-        weights = np.ones(n) if w is None else np.asarray([_weight(v) for v in _spread(w, n)])
-        finite = np.isfinite(values).all(axis=1)
-        if not lenient and not finite.all():
-            t = int(np.argmin(finite))
-            j = int(np.argmin(np.isfinite(values[t])))
-            raise ValueError(f"row {t}: {bad_value(columns[j], float(values[t, j]))}")
-        good &= finite
-        winners = np.full(n, -1, dtype=np.int64)
-        names: list[Any] = list(self._labels.names)
-        t = 0
-        while t < n:
-            # Up to the next row that is bad or brings a new class, everything is one nopython loop.
-            halts = np.flatnonzero(~good[t:] | (codes[t:] >= len(self._labels)))
-            stop = t + int(halts[0]) if len(halts) else n
-            if stop > t:
-                self._grow_features(self._schema.unknown(columns))
-                rows = self._schema.matrix(values, columns)[t:stop]
-                part = (rows, codes[t:stop], weights[t:stop])
-                if predict and len(self._labels) >= 2:
-                    out = np.empty((stop - t, len(self._labels)))
-                    self.kernels.prequential_rows(*part, winners[t:stop], out, *self._args)
-                else:
-                    if predict and len(self._labels) == 1:
-                        winners[t:stop] = 0
-                    self.kernels.learn_rows(*part, *self._args)
-            if stop < n:
-                if predict:
-                    usable = np.where(np.isfinite(values[stop]), values[stop], 0.0)
-                    label = self.predict_one(dict(zip(columns, usable.tolist(), strict=True)))
-                    if label is not None:
-                        winners[stop] = names.index(label)
-                if not good[stop]:
-                    self.n_skipped += 1
-                else:
-                    self._add_class(labels[stop])
-                    names = list(self._labels.names)
-                    self._grow_features(self._schema.unknown(columns))
-                    row = self._schema.matrix(values[stop : stop + 1], columns)
-                    end = stop + 1
-                    self.kernels.learn_rows(row, codes[stop:end], weights[stop:end], *self._args)
-                stop += 1
-            t = stop
-        if isinstance(self._labels, BinaryLabels):
-            return winners == 1
-        result = np.empty(n, dtype=object)
-        result[:] = [None if k < 0 else self._labels.names[k] for k in winners]
-        return result
-
-    def _codes(self, labels: Any, lenient: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Class indices, new classes numbered on in order of appearance, and which labels are valid."""
-        if isinstance(labels, np.ndarray) and labels.dtype == bool and isinstance(self._labels, BinaryLabels):
-            return labels.astype(np.int64), np.ones(len(labels), dtype=bool)
-        codes = np.zeros(len(labels), dtype=np.int64)
-        good = np.ones(len(labels), dtype=bool)
-        new: dict[Any, int] = {}
-        for t, label in enumerate(labels):
-            try:
-                k = self._labels.find(label)
-                if k < 0:
-                    if not self._labels.growing:
-                        raise ValueError(f"label {label!r} is not one of {self._labels.names!r}")
-                    k = new.setdefault(plain(label), len(self._labels) + len(new))
-                codes[t] = k
-            except (TypeError, ValueError) as error:
-                if not lenient:
-                    raise type(error)(f"row {t}: {error}") from None
-                good[t] = False
-        return codes, good
-
-    def _predict_batch(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        values, columns = read_batch(X, self.on_invalid == "skip")
-        known = [name in self._schema.index for name in columns]
-        bad = ~np.isfinite(values) & np.asarray(known, dtype=bool)
-        if bad.any():
-            if self.on_invalid == "raise":
-                t, j = (int(i) for i in np.argwhere(bad)[0])
-                raise ValueError(f"row {t}: {bad_value(columns[j], float(values[t, j]))}")
-            values = np.where(np.isfinite(values), values, 0.0)
-        n, known_classes = values.shape[0], len(self._labels)
-        winners = np.zeros(n, dtype=np.int64)
-        if known_classes < 2:
-            return winners, np.ones((n, known_classes))
-        out = np.empty((n, known_classes))
-        self.kernels.predict_rows(self._schema.matrix(values, columns), winners, out, *self._args)
-        return winners, out
+        return batches.run(self, X, y, w, predict=True)
 
     def predict_many(self, X: Any) -> Any:
         """The most probable label of each row, in the caller's own kind of column."""
@@ -348,28 +337,32 @@ class ArrayClassifier(base.MiniBatchClassifier):
         _, out = self._predict_batch(X)
         return frames.frame(X, out, list(self._labels.names))
 
+    def _predict_batch(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(class index (n,), probabilities (n, number of classes)) of the rows of a batch."""
+        return batches.predict(self, X)
+
+
+class _Buffer:
+    """What one call writes to: a row, the probabilities, scratch (in the arguments of every kernel call)."""
+
+    __slots__ = ("args", "out", "row", "values")
+
+    def __init__(self, features: int, classes: int, args: tuple[Any, ...]) -> None:
+        self.row = np.empty(features)
+        self.out = np.empty(classes)
+        self.args = args
+        self.values: tuple[Any, ...] | None = None  # what the row was packed from
+
+    def fill(self, index: np.ndarray, value: np.ndarray) -> None:
+        self.values = None
+        self.row[:] = 0.0
+        self.row[index] = value
+
 
 def _enlarged(old: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The array with room for more, new cells zero."""
     if old.shape == shape:
         return old
-    new = np.zeros(shape)
+    new = np.zeros(shape, old.dtype)
     new[tuple(slice(size) for size in old.shape)] = old
     return new
-
-
-def _spread(w: Any, n: int) -> list[Any]:
-    values = [w] * n if isinstance(w, numbers.Number) else frames.column(w)
-    if len(values) != n:
-        raise ValueError(f"X has {n} rows and w {len(values)}")
-    return values
-
-
-def _weight(w: Any) -> float:
-    """A sample weight as a float; ValueError or TypeError naming it when it is not a finite number >= 0."""
-    if isinstance(w, (str, bytes)) or not isinstance(w, (numbers.Real, np.generic)):
-        raise TypeError(f"weight w is {w!r}; a number is needed")
-    value = float(w)
-    if not (math.isfinite(value) and value >= 0.0):
-        raise ValueError(f"weight w is {w!r}; it must be finite and not negative")
-    return value

@@ -1,4 +1,16 @@
-"""Running mean and variance inside the kernels: the same numbers as River's StandardScaler in a pipeline."""
+"""Running mean and variance inside the kernels: the same numbers as River's StandardScaler in a pipeline.
+
+stats (5, capacity >= d); no columns = no scaling.
+
+    stats[0]     number of samples that mean and variance of a feature stand for: all, or before its zeros since
+    stats[1]     mean
+    stats[2]     variance
+    stats[3]     1 / sd, 0 where sd is 0 (kept, so that predicting neither divides nor takes roots)
+    stats[4, 0]  number of samples
+    stats[4, 1]  1 while some feature waits for its zeros to be counted (after a sparse row)
+
+A feature that comes later has mean and variance 0, as if it had been 0.0 until then.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +23,33 @@ from onlinekit.jit import kernel
 
 @kernel
 def finite(x: np.ndarray) -> bool:
-    """Whether every value of the row x (d,) is finite; 0 * x is NaN exactly when one is not."""
-    total = 0.0
+    """Whether every value of the row x (d,) is finite; x - x is NaN exactly when one is not."""
+    bad = False
     for j in range(x.shape[0]):
-        total += 0.0 * x[j]
-    return total == 0.0
+        bad |= x[j] - x[j] != 0.0
+    return not bad
 
 
 @kernel
 def watch(x: np.ndarray, stats: np.ndarray) -> None:
-    """n += 1; mean += (x - mean) / n; var += ((x - old mean)(x - mean) - var) / n  (Welford).
-
-    x (d,); stats (4, capacity >= d): stats[0, 0] = n, stats[1] = mean, stats[2] = variance, stats[3] = 1 / sd
-    (0 where sd is 0; kept, so that predicting neither divides nor takes roots); no columns = no scaling. A feature
-    that comes later has mean and variance 0, as if it had been 0.0 until then.
-    """
+    """n += 1; mean += (x - mean) / n; var += ((x - old mean)(x - mean) - var) / n  (Welford). x (d,)."""
     if stats.shape[1] == 0:
         return
-    stats[0, 0] += 1.0
-    n = stats[0, 0]
+    if stats[4, 1] != 0.0:
+        for j in range(stats.shape[1]):
+            catch_up(j, stats)
+        stats[4, 1] = 0.0
+    stats[4, 0] += 1.0
+    n = stats[4, 0]
+    seen, means, variances, inverses = stats[0], stats[1], stats[2], stats[3]
     for j in range(x.shape[0]):
-        old = stats[1, j]
-        stats[1, j] += (x[j] - old) / n
-        stats[2, j] += ((x[j] - old) * (x[j] - stats[1, j]) - stats[2, j]) / n
-        stats[3, j] = 1.0 / math.sqrt(stats[2, j]) if stats[2, j] > 0.0 else 0.0
+        old = means[j]
+        mean = old + (x[j] - old) / n
+        variance = variances[j] + ((x[j] - old) * (x[j] - mean) - variances[j]) / n
+        seen[j] = n
+        means[j] = mean
+        variances[j] = variance
+        inverses[j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
 
 
 @kernel
@@ -43,3 +58,54 @@ def scaled(x: np.ndarray, stats: np.ndarray, j: int) -> float:
     if stats.shape[1] == 0:
         return x[j]
     return (x[j] - stats[1, j]) * stats[3, j]
+
+
+@kernel
+def variance_now(j: int, stats: np.ndarray) -> float:
+    """var <- c/n (var + mean^2 m/n): feature j with its m = n - c zeros since counted in."""
+    c, n = stats[0, j], stats[4, 0]
+    if c == n:
+        return stats[2, j]
+    return c / n * (stats[2, j] + stats[1, j] * stats[1, j] * ((n - c) / n))
+
+
+@kernel
+def catch_up(j: int, stats: np.ndarray) -> None:
+    """Count in the zeros of feature j since it was last seen: mean <- mean c/n, var as in variance_now."""
+    c, n = stats[0, j], stats[4, 0]
+    if c != n:
+        variance = variance_now(j, stats)
+        stats[1, j] *= c / n
+        stats[2, j] = variance
+        stats[3, j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
+        stats[0, j] = n
+
+
+@kernel
+def watch_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray) -> None:
+    """watch for a row given by its entries, index (m,) and value (m,), in O(m): zeros are counted in when needed."""
+    if stats.shape[1] == 0:
+        return
+    stats[4, 1] = 1.0
+    for i in range(index.shape[0]):
+        catch_up(index[i], stats)
+    stats[4, 0] += 1.0
+    n = stats[4, 0]
+    for i in range(index.shape[0]):
+        j = index[i]
+        old = stats[1, j]
+        stats[1, j] += (value[i] - old) / n
+        stats[2, j] += ((value[i] - old) * (value[i] - stats[1, j]) - stats[2, j]) / n
+        stats[3, j] = 1.0 / math.sqrt(stats[2, j]) if stats[2, j] > 0.0 else 0.0
+        stats[0, j] = n
+
+
+@kernel
+def scaled_sparse(j: int, value: float, stats: np.ndarray) -> float:
+    """value / sd_j, not centred, so that zeros stay zeros; the value itself without scaling."""
+    if stats.shape[1] == 0:
+        return value
+    if stats[0, j] == stats[4, 0]:
+        return value * stats[3, j]
+    variance = variance_now(j, stats)
+    return value / math.sqrt(variance) if variance > 0.0 else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -40,10 +41,10 @@ class Schema:
 
     def _prepare(self) -> None:
         n = len(self.names)
-        self._pack_into = struct.Struct(f"{n}d").pack_into
+        self.pack_into = struct.Struct(f"{n}d").pack_into
         # itemgetter of one key returns the bare value, so a row of one or none goes the general way.
-        self._values = itemgetter(*self.names) if n > 1 else None
-        self.is_range = self.names == list(range(n))
+        self.values = itemgetter(*self.names) if n > 1 else None
+        self._rows: dict[int, tuple[struct.Struct, struct.Struct]] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -66,20 +67,38 @@ class Schema:
         Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
         """
         try:
-            self._pack_into(row, 0, *self._values(x))  # type: ignore[misc]
+            self.pack_into(row, 0, *self.values(x))  # type: ignore[misc]
             return len(x) > len(self.names)
         except (KeyError, TypeError, struct.error, OverflowError):
-            return self._pack_slowly(x, row)
+            index, value = self.entries(x)
+            known = index >= 0
+            row[:] = 0.0
+            row[index[known]] = value[known]
+            return not known.all()
 
-    def _pack_slowly(self, x: Mapping[Any, Any], row: Any) -> bool:
+    def entries(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """(column (m,) int64, value (m,) float64) of a dict's m entries in their order; column -1 if not known.
+
+        Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
+        """
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
-        get = x.get
+        m = len(x)
+        index, value = np.empty(m, dtype=np.int64), np.empty(m)
+        integers, floats = self._packers(m)
         try:
-            self._pack_into(row, 0, *[get(name, 0.0) for name in self.names])
+            floats.pack_into(value.data, 0, *x.values())
         except (TypeError, struct.error, OverflowError):
             raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
-        return not (x.keys() <= self.index.keys())
+        integers.pack_into(index.data, 0, *map(self.index.get, x, repeat(-1)))
+        return index, value
+
+    def _packers(self, m: int) -> tuple[struct.Struct, struct.Struct]:
+        try:
+            return self._rows[m]
+        except KeyError:
+            self._rows[m] = struct.Struct(f"{m}q"), struct.Struct(f"{m}d")
+            return self._rows[m]
 
     def pack_valid(self, x: Mapping[Any, Any], row: np.ndarray) -> None:
         """Fill `row`, taking a value that is no finite number as absent (0.0)."""

@@ -149,10 +149,8 @@ class BayesianLogisticRegression(ArrayClassifier):
     def _rate(self, name: Any) -> Any:
         return AUTO_RATES if self.drift == "auto" else float((self.c_by_feature or {}).get(name, self.c))
 
-    def _grow_features(self, names: Sequence[Any]) -> None:
-        first = len(self._schema)
-        super()._grow_features(names)
-        for j, name in enumerate(self._schema.names[first:], first):
+    def _features_added(self, names: Sequence[Any], start: int) -> None:
+        for j, name in enumerate(names, start):
             self._arrays["rates"][:, j] = self._rate(name)
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -181,19 +179,20 @@ class BayesianLogisticRegression(ArrayClassifier):
             self._schema.pack(x, row)
         return row
 
-    def _predict(self, x: dict[Any, Any]) -> tuple[int, np.ndarray, np.ndarray]:
-        row, out = self._row(x), np.empty(2)
-        winner = kernels.predict_extra(row, self._extra(x), out, *self._args)
+    def _predict(self, x: dict[Any, Any]) -> tuple[int, Any]:
+        row, buffer = self._row(x), self._take()
+        winner = kernels.predict_extra(row, self._extra(x), buffer.out, *self._args)
         if winner < 0:
             raise self._schema.complaint(x) or ValueError("the logit is not finite")
-        return winner, row, out
+        return winner, buffer
 
     def _predict_batch(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         values, columns = read_batch(X, self.on_invalid == "skip")
         out = np.empty((len(values), 2))
         winners = np.zeros(len(values), dtype=np.int64)
         for t, row in enumerate(values.tolist()):
-            winners[t], _, out[t] = self._predict(dict(zip(columns, row, strict=True)))
+            winners[t], buffer = self._predict(dict(zip(columns, row, strict=True)))
+            out[t] = buffer.out
         return winners, out
 
     # -- what the posterior says -------------------------------------------------------------------------------
@@ -264,7 +263,7 @@ class BayesianLogisticRegression(ArrayClassifier):
 
     def entropy(self, x: dict[Any, Any]) -> float:
         """Entropy of the predicted label, in nats."""
-        return float(_entropy(self._predict(x)[2][1]))
+        return float(_entropy(self._predict(x)[1].out[1]))
 
     def mutual_information(self, x: dict[Any, Any]) -> float:
         """Information of the label about the weights, H(E p) - E H(p) in nats, by 40-point Gauss-Hermite."""

@@ -247,6 +247,17 @@ def predict_extra(
 
 
 @kernel
+def predict(
+    x: np.ndarray, out: np.ndarray, stats: np.ndarray, mean: np.ndarray, cov: np.ndarray,
+    cross: np.ndarray, state: np.ndarray, rates: np.ndarray, prior_var: float, alpha: float, mode: int,
+    bounded: bool, adf: bool, diag: bool, intercept: bool, standardize: bool,
+) -> int:  # fmt: skip
+    """predict_extra without features never seen."""
+    return predict_extra(x, 0.0, out, stats, mean, cov, cross, state, rates,
+                         prior_var, alpha, mode, bounded, adf, diag, intercept, standardize)  # fmt: skip
+
+
+@kernel
 def learn_rows(
     X: np.ndarray, y: np.ndarray, w: np.ndarray, stats: np.ndarray, mean: np.ndarray, cov: np.ndarray,
     cross: np.ndarray, state: np.ndarray, rates: np.ndarray, prior_var: float, alpha: float, mode: int,

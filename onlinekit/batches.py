@@ -1,0 +1,295 @@
+"""Batches of an ArrayClassifier: rows of a frame, array or sparse matrix, run through its nopython loops.
+
+A batch means the loop of learn_one and predict_one over its rows. Rows that change the shape of the state or are not
+valid go through those doors themselves; all between two such rows is one nopython loop.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from onlinekit import frames
+from onlinekit.labels import BinaryLabels, plain
+from onlinekit.schema import bad_value, read_batch
+
+CHUNK = 1024  # rows of a sparse matrix made dense at a time
+
+
+def is_sparse(entries: Any, features: Any) -> Any:
+    """Whether rows with so many entries, when so many features are known, go to the sparse kernels."""
+    return (features >= 256) & (8 * entries <= features)
+
+
+def valid_weight(w: Any) -> float:
+    """A sample weight as a float; ValueError or TypeError naming it when it is not a finite number >= 0."""
+    if isinstance(w, (str, bytes)) or not isinstance(w, (numbers.Real, np.generic)):
+        raise TypeError(f"weight w is {w!r}; a number is needed")
+    value = float(w)
+    if not (math.isfinite(value) and value >= 0.0):
+        raise ValueError(f"weight w is {w!r}; it must be finite and not negative")
+    return value
+
+
+def run(model: Any, X: Any, y: Any, w: Any, predict: bool) -> np.ndarray:
+    """Learn the rows in order, after predicting each if asked to; the predicted labels."""
+    lenient = model.on_invalid == "skip"
+    rows: _Dense | _Sparse = _Sparse(model, X) if model.sparse and sparse.issparse(X) else _Dense(model, X, lenient)
+    n = rows.n
+    labels = y if isinstance(y, np.ndarray) and y.ndim == 1 else frames.column(y)
+    if len(labels) != n:
+        raise ValueError(f"X has {n} rows and y {len(labels)}")
+    good = rows.finite(lenient)
+    codes = _codes(model, labels, good, lenient)
+    weights = np.ones(n) if w is None else _weights(w, good, lenient)
+    winners = np.full(n, -1, dtype=np.int64)
+    halts = ~good | rows.halts(good, predict)
+    classes, first = np.unique(codes, return_index=True)
+    halts[first[classes >= len(model._labels)]] = True
+    t = 0
+    for stop in (*np.flatnonzero(halts).tolist(), n):
+        if stop > t:
+            for part, (learn, prequential, data) in rows.segments(t, stop):
+                labelled = (*data, codes[part], weights[part])
+                known, args = len(model._labels), model._take().args
+                if predict and known >= 2:
+                    prequential(*labelled, winners[part], np.empty((part.stop - part.start, known)), *args)
+                else:
+                    winners[part] = known - 1  # nothing to choose from: the one class known, or none
+                    learn(*labelled, *args)
+        if stop < n:
+            x = rows.row(stop)
+            if predict:
+                label = model.predict_one(x)
+                winners[stop] = -1 if label is None else model._labels.index[label]
+            model.learn_one(x, labels[stop], float(weights[stop]))
+        t = stop + 1
+    if not predict:
+        return winners
+    if isinstance(model._labels, BinaryLabels):
+        return winners == 1
+    result = np.empty(n, dtype=object)
+    result[:] = [None if k < 0 else model._labels.names[k] for k in winners]
+    return result
+
+
+def predict(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(class index (n,), probabilities (n, number of classes)) of the rows."""
+    lenient = model.on_invalid == "skip"
+    rows: _Dense | _Sparse = _Sparse(model, X) if model.sparse and sparse.issparse(X) else _Dense(model, X, lenient)
+    rows.admit_for_prediction(lenient)
+    known = len(model._labels)
+    winners = np.zeros(rows.n, dtype=np.int64)
+    out = np.ones((rows.n, known))
+    if known >= 2:
+        args = model._take().args
+        for part, kernel, data in rows.predictions():
+            # Plain slices are written in place; picked rows are not views, so they are written back.
+            some, probabilities = winners[part], out[part]
+            kernel(*data, some, probabilities, *args)
+            winners[part], out[part] = some, probabilities
+    return winners, out
+
+
+class _Dense:
+    """A batch that names all its columns in every row."""
+
+    def __init__(self, model: Any, X: Any, lenient: bool) -> None:
+        self.model = model
+        self.values, self.columns = read_batch(X, lenient)
+        self.n = len(self.values)
+
+    def finite(self, lenient: bool) -> np.ndarray:
+        good = np.isfinite(self.values).all(axis=1)
+        if not lenient and not good.all():
+            self._complain(~np.isfinite(self.values))
+        return good
+
+    def _complain(self, bad: np.ndarray) -> None:
+        t, j = (int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"row {t}: {bad_value(self.columns[j], float(self.values[t, j]))}")
+
+    def halts(self, good: np.ndarray, predict: bool) -> np.ndarray:
+        """The first valid row, where it brings features that are not neutral before they are known."""
+        result = np.zeros(self.n, dtype=bool)
+        if good.any() and not self.model._neutral and self.model._schema.unknown(self.columns):
+            result[np.argmax(good)] = True
+        return result
+
+    def row(self, t: int) -> dict[Any, float]:
+        return dict(zip(self.columns, self.values[t].tolist(), strict=True))
+
+    def segments(self, start: int, stop: int) -> Iterator[tuple[slice, Any]]:
+        self.model._grow_features(self.model._schema.unknown(self.columns))
+        kernels = self.model.kernels
+        rows = self.model._schema.matrix(self.values[start:stop], self.columns)
+        yield slice(start, stop), (kernels.learn_rows, kernels.prequential_rows, (rows,))
+
+    def admit_for_prediction(self, lenient: bool) -> None:
+        known = [name in self.model._schema.index for name in self.columns]
+        bad = ~np.isfinite(self.values) & np.asarray(known, dtype=bool)
+        if bad.any():
+            if not lenient:
+                self._complain(bad)
+            self.values = np.where(np.isfinite(self.values), self.values, 0.0)
+
+    def predictions(self) -> Iterator[tuple[slice, Any, tuple[np.ndarray, ...]]]:
+        rows = self.model._schema.matrix(self.values, self.columns)
+        yield slice(0, self.n), self.model.kernels.predict_rows, (rows,)
+
+
+class _Sparse:
+    """A scipy sparse matrix: each row is the dict column -> value of its stored entries."""
+
+    def __init__(self, model: Any, X: Any) -> None:
+        self.model = model
+        matrix = sparse.csr_array(X, dtype=np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        self.data, self.indptr = matrix.data, matrix.indptr.astype(np.int64)
+        self.n = matrix.shape[0]
+        self.entries = np.diff(self.indptr)
+        # Only the columns that hold something are ever looked at; `indices` counts among those.
+        columns, self.indices = np.unique(matrix.indices, return_inverse=True)
+        self.names = columns.tolist()
+        get = model._schema.index.get
+        self.column = np.asarray([get(name, -1) for name in self.names], dtype=np.int64)  # the model's own
+
+    def finite(self, lenient: bool) -> np.ndarray:
+        bad = np.flatnonzero(~np.isfinite(self.data))
+        good = np.ones(self.n, dtype=bool)
+        if len(bad):
+            rows = np.searchsorted(self.indptr, bad, side="right") - 1
+            if not lenient:
+                problem = bad_value(self.names[self.indices[bad[0]]], float(self.data[bad[0]]))
+                raise ValueError(f"row {rows[0]}: {problem}")
+            good[rows] = False
+        return good
+
+    def halts(self, good: np.ndarray, predict: bool) -> np.ndarray:
+        """Rows whose prediction takes another way than their learning, or whose features are not neutral."""
+        row_of = np.repeat(np.arange(self.n), self.entries)
+        fresh = (self.column[self.indices] < 0) & good[row_of]
+        columns, first = np.unique(self.indices[fresh], return_index=True)
+        order = np.argsort(first)
+        # New columns in the order they come, and the row that brings each.
+        self.new_columns, self.new_rows = columns[order], row_of[fresh][first[order]]
+        brought = np.bincount(self.new_rows, minlength=self.n)
+        after = self.model.n_features + np.cumsum(brought)
+        self.kind = is_sparse(self.entries, after)
+        if not self.model._neutral:
+            return brought > 0
+        if predict:
+            # A row with a new column may hold others that are new to the model as well, known by now.
+            return self.kind != is_sparse(self.entries - brought, after - brought)
+        return np.zeros(self.n, dtype=bool)
+
+    def row(self, t: int) -> dict[int, float]:
+        part = slice(self.indptr[t], self.indptr[t + 1])
+        names = [self.names[j] for j in self.indices[part]]
+        return dict(zip(names, self.data[part].tolist(), strict=True))
+
+    def _admit(self, stop: int) -> None:
+        """Let in the new columns of the rows before `stop`."""
+        last = int(np.searchsorted(self.new_rows, stop))
+        if last:
+            names = [self.names[j] for j in self.new_columns[:last]]
+            self.model._grow_features(self.model._schema.unknown(names))
+            self.column[self.new_columns[:last]] = [self.model._schema.index[name] for name in names]
+            self.new_columns, self.new_rows = self.new_columns[last:], self.new_rows[last:]
+
+    def segments(self, start: int, stop: int) -> Iterator[tuple[slice, Any]]:
+        kernels = self.model.kernels
+        edges = start + 1 + np.flatnonzero(np.diff(self.kind[start:stop]))
+        for low, high in zip((start, *edges.tolist()), (*edges.tolist(), stop), strict=True):
+            if self.kind[low]:
+                self._admit(high)
+                lo, hi = self.indptr[low], self.indptr[high]
+                rows = (self.indptr[low : high + 1] - lo, self.column[self.indices[lo:hi]], self.data[lo:hi])
+                yield slice(low, high), (kernels.learn_sparse_rows, kernels.prequential_sparse_rows, rows)
+                continue
+            for begin in range(low, high, CHUNK):
+                end = min(begin + CHUNK, high)
+                self._admit(end)
+                yield slice(begin, end), (kernels.learn_rows, kernels.prequential_rows, (self._dense(begin, end),))
+
+    def _dense(self, start: int, stop: int) -> np.ndarray:
+        rows = np.zeros((stop - start, self.model.n_features))
+        lo, hi = self.indptr[start], self.indptr[stop]
+        at = np.repeat(np.arange(stop - start), self.entries[start:stop])
+        rows[at, self.column[self.indices[lo:hi]]] = self.data[lo:hi]
+        return rows
+
+    def admit_for_prediction(self, lenient: bool) -> None:
+        """Keep the entries of known columns that are finite."""
+        keep = self.column[self.indices] >= 0
+        bad = keep & ~np.isfinite(self.data)
+        if bad.any():
+            if not lenient:
+                self.finite(False)
+            keep &= ~bad
+        total = np.concatenate(([0], np.cumsum(keep)))
+        self.indptr = total[self.indptr]
+        self.entries = np.diff(self.indptr)
+        self.indices, self.data = self.indices[keep], self.data[keep]
+
+    def predictions(self) -> Iterator[tuple[Any, Any, tuple[np.ndarray, ...]]]:
+        kernels = self.model.kernels
+        kind = is_sparse(self.entries, self.model.n_features)
+        matrix = sparse.csr_array(
+            (self.data, self.column[self.indices], self.indptr), shape=(self.n, self.model.n_features)
+        )
+        thin, full = np.flatnonzero(kind), np.flatnonzero(~kind)
+        if len(thin):
+            part = matrix[thin]
+            rows = (part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data)
+            yield thin, kernels.predict_sparse_rows, rows
+        for begin in range(0, len(full), CHUNK):
+            some = full[begin : begin + CHUNK]
+            yield some, kernels.predict_rows, (matrix[some].toarray(),)
+
+
+def _codes(model: Any, labels: Any, good: np.ndarray, lenient: bool) -> np.ndarray:
+    """Class indices of the good rows, new classes numbered on as they come; rows with a bad label become not good."""
+    known = model._labels
+    if isinstance(labels, np.ndarray) and labels.dtype == bool and isinstance(known, BinaryLabels):
+        return labels.astype(np.int64)
+    codes = np.zeros(len(labels), dtype=np.int64)
+    new: dict[Any, int] = {}
+    for t in np.flatnonzero(good).tolist():
+        label = labels[t]
+        try:
+            k = known.find(label)
+            if k < 0:
+                if not known.growing:
+                    raise ValueError(f"label {label!r} is not one of {known.names!r}")
+                k = new.setdefault(plain(label), len(known) + len(new))
+            codes[t] = k
+        except (TypeError, ValueError) as error:
+            if not lenient:
+                raise type(error)(f"row {t}: {error}") from None
+            good[t] = False
+    return codes
+
+
+def _weights(w: Any, good: np.ndarray, lenient: bool) -> np.ndarray:
+    """Sample weights; a bad one makes its row not good where that is allowed."""
+    n = len(good)
+    values = [w] * n if isinstance(w, numbers.Number) else frames.column(w)
+    if len(values) != n:
+        raise ValueError(f"X has {n} rows and w {len(values)}")
+    weights = np.full(n, np.nan)
+    for t, value in enumerate(values):
+        try:
+            weights[t] = valid_weight(value)
+        except (TypeError, ValueError) as error:
+            if not lenient:
+                raise type(error)(f"row {t}: {error}") from None
+            good[t] = False
+    return weights
