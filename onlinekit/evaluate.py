@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
+
+from onlinekit.result import Result
 
 __all__ = ["Result", "prequential"]
 
-
-@dataclass
-class Result:
-    """What an evaluation saw.
-
-    Parameters
-    ----------
-    n_samples
-        Samples whose label was revealed.
-    metrics
-        Name -> value, with "NoChange" and "Majority": the accuracies of the two baselines.
-    curve
-        Rows (samples so far, model, no-change, majority): accuracies within one window each.
-    predictions, truths
-        In the order in which labels arrived.
-    probabilities
-        One dict a sample; empty if the model gives none.
-    timings
-        Seconds spent in "predict" and "learn".
-    verdicts
-        Pairs (samples so far, verdict), one each time the monitor's decision changed.
-    """
-
-    n_samples: int = 0
-    metrics: dict[str, float] = field(default_factory=dict)
-    curve: list[tuple[int, float, float, float]] = field(default_factory=list)
-    predictions: list[Any] = field(default_factory=list)
-    truths: list[Any] = field(default_factory=list)
-    probabilities: list[dict[Any, float]] = field(default_factory=list)
-    timings: dict[str, float] = field(default_factory=lambda: {"predict": 0.0, "learn": 0.0})
-    verdicts: list[tuple[int, Any]] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as a plain dict; verdicts as (samples, decision)."""
-        out = dict(vars(self))
-        out["verdicts"] = [(n, v.decision) for n, v in self.verdicts]
-        return out
-
-    def to_html(self, path: Any) -> None:
-        """Write the report to `path` as one self-contained HTML file."""
-        from pathlib import Path
-
-        from onlinekit.report import to_html
-
-        Path(path).write_text(to_html(self), encoding="utf-8")
+# For so many samples a copy of the model goes ahead untimed, so that its kernels are compiled before they are timed.
+WARM_UP = 100
 
 
 def prequential(
@@ -69,25 +28,30 @@ def prequential(
 ) -> Result:
     """Test-then-train: accuracy = mean of [prediction_i == y_i], each made before y_i is learned.
 
+    The timings leave compilation out: a deep copy of the model sees the first 100 samples before the model does.
+
     Parameters
     ----------
     model
-        A River classifier; it learns.
+        A River classifier; it learns. The verdicts of a RetrainingClassifier's own monitor are recorded.
     data
-        A stream of (x, y) or (x, y, {"w": weight}), or a pair of arrays (X, y). Never changed.
+        A stream of (x, y) or (x, y, {"w": weight}), or a pair (X, y) with X a 2-D array, CSR matrix or frame of
+        pandas, polars or pyarrow. Never changed.
     metrics
-        A River metric or a list of them (copied; default Accuracy).
+        A River metric or several (copied; default Accuracy).
     monitor
-        Gets `update(x, y)` of every revealed sample.
+        Gets `update(x, y)` of every revealed sample, or x = {"error": 0.0 or 1.0} if its `signal` is "error". Each
+        "retrain" is recorded and followed by `rebase()`, so that the next one is an event of its own.
     delay
         Samples between a prediction and its label.
     progress
-        Whether to show a progress bar; never shown when stderr is no terminal.
+        Whether to show a progress bar with the metrics; never shown when stderr is no terminal.
 
     Raises
     ------
     ValueError
-        If delay is not a non-negative integer, X and y differ in length, or a metric does not fit the model.
+        If delay is not a non-negative integer, X and y differ in length, or a metric does not fit the model or is
+        not one number.
 
     Examples
     --------
@@ -95,29 +59,55 @@ def prequential(
     >>> prequential(dummy.NoChangeClassifier(), [({}, True)] * 3, progress=False).n_samples
     3
     """
-    from river import metrics as river_metrics
-
     if delay is not None and (isinstance(delay, bool) or not isinstance(delay, int) or delay < 0):
         raise ValueError(f"delay must be a non-negative integer, not {delay!r}")
-    chosen = [river_metrics.Accuracy()] if metrics is None else metrics
-    chosen = deepcopy(list(chosen) if isinstance(chosen, list | tuple) else [chosen])
-    for metric in chosen:
+    run = _Run(model, _metrics(metrics, model), monitor)
+    run.bar = _bar(data) if progress and sys.stderr.isatty() else None
+    try:
+        return run.go(_samples(data), delay or 0)
+    finally:
+        if run.bar is not None:
+            run.show(last=True)
+            run.bar.close()
+
+
+def _metrics(given: Any, model: Any) -> dict[str, Any]:
+    """Name -> a fresh copy of each metric that was asked for."""
+    from river import metrics
+
+    if given is None:
+        given = metrics.Accuracy()
+    chosen: dict[str, Any] = {}
+    # A River `Metrics` is a list too.
+    for metric in deepcopy(list(given) if isinstance(given, (list, tuple, metrics.base.Metrics)) else [given]):
+        kind = type(metric).__name__
         if not metric.works_with(model):
-            raise ValueError(f"metric {type(metric).__name__} does not fit {type(model).__name__}")
-    return _Run(model, chosen, monitor).go(_bar(_samples(data), progress), delay or 0)
+            raise ValueError(f"metric {kind} does not fit {type(model).__name__}")
+        try:
+            float(metric.get())
+        except (TypeError, NotImplementedError):
+            raise ValueError(f"metric {kind} is not one number") from None
+        name, n = kind, 1
+        while name in chosen:
+            n += 1
+            name = f"{kind}{n}"
+        chosen[name] = metric
+    return chosen
 
 
 class _Run:
-    def __init__(self, model: Any, metrics: list[Any], monitor: Any) -> None:
-        import inspect
-
+    def __init__(self, model: Any, metrics: dict[str, Any], monitor: Any) -> None:
         self.model, self.metrics, self.monitor = model, metrics, monitor
-        self.result = Result()
-        self.weighted = "w" in inspect.signature(model.learn_one).parameters
+        self.result = Result(name=type(model).__name__)
+        self.twin = deepcopy(model)
         self.gives_proba = hasattr(model, "predict_proba_one")
         self.seen: Counter[Any] = Counter()
         self.last: Any = None
-        self.hits: list[tuple[bool, bool, bool]] = []
+        # One byte a sample: whether the model, the no-change rule and the majority rule were right.
+        self.hits = (bytearray(), bytearray(), bytearray())
+        self.n_retrains = getattr(model, "n_retrains", 0)
+        self.bar: Any = None
+        self.shown = 0.0
 
     def go(self, data: Iterable[Any], delay: int) -> Result:
         waiting: deque[Any] = deque()
@@ -132,83 +122,149 @@ class _Run:
         return self.finish()
 
     def ask(self, x: Any) -> tuple[Any, Any, Any, Any]:
+        timings = self.result.timings
+        if self.twin is not None:
+            self.twin.predict_one(x)
+            self.proba(self.twin, x)
         start = time.perf_counter()
         guess = self.model.predict_one(x)
-        self.result.timings["predict"] += time.perf_counter() - start
-        proba = None
-        if self.gives_proba:
-            try:
-                proba = self.model.predict_proba_one(x)
-            except NotImplementedError:  # River's way of saying that a classifier has none
-                self.gives_proba = False
+        middle = time.perf_counter()
+        proba = self.proba(self.model, x)
+        timings["predict"] += middle - start
+        timings["proba"] += time.perf_counter() - middle
         # The baselines know only the labels revealed by now, as the model does.
         return guess, proba, self.last, max(self.seen, key=self.seen.__getitem__, default=None)
 
+    def proba(self, model: Any, x: Any) -> Any:
+        if self.gives_proba:
+            try:
+                return model.predict_proba_one(x)
+            except NotImplementedError:  # River's way of saying that a classifier has none
+                self.gives_proba = False
+        return None
+
     def answer(self, x: Any, y: Any, extra: dict, guess: Any, proba: Any, last: Any, top: Any) -> None:
         out = self.result
-        for metric in self.metrics:
+        for metric in self.metrics.values():
             shown = guess if metric.requires_labels else proba
             if shown is not None and shown != {}:
                 metric.update(y, shown)
         out.predictions.append(guess)
         out.truths.append(y)
-        if proba is not None:
-            out.probabilities.append(proba)
-        self.hits.append((guess == y, last == y, top == y))
+        out.confidences.append(proba.get(guess, math.nan) if proba else math.nan)
+        for column, label in zip(self.hits, (guess, last, top), strict=True):
+            column.append(bool(label == y))
+        if self.twin is not None:
+            self.twin.learn_one(x, y, **extra)
         start = time.perf_counter()
-        w = extra.get("w")
-        if w is not None and self.weighted:
-            self.model.learn_one(x, y, w=w)
-        else:
-            self.model.learn_one(x, y)
-        out.timings["learn"] += time.perf_counter() - start
+        self.model.learn_one(x, y, **extra)
+        now = time.perf_counter()
+        out.timings["learn"] += now - start
         self.seen[y] += 1
         self.last = y
         out.n_samples += 1
+        if out.n_samples >= WARM_UP:
+            self.twin = None
         if self.monitor is not None:
-            # A detector set to watch errors gets them; the others see the sample itself.
-            watched = {"error": float(guess != y)} if getattr(self.monitor, "signal", None) == "error" else x
-            self.monitor.update(watched, y)
-            verdict = self.monitor.verdict()
-            if not out.verdicts or out.verdicts[-1][1].decision != verdict.decision:
-                out.verdicts.append((out.n_samples, verdict))
+            self.watch(x, y, guess)
+        elif hasattr(self.model, "n_retrains"):
+            self.overhear()
+        if self.bar is not None:
+            self.bar.update()
+            if now - self.shown > 0.2:
+                self.shown = now
+                self.show()
+
+    def watch(self, x: Any, y: Any, guess: Any) -> None:
+        """Tell the monitor of a sample and record what it says."""
+        # A detector set to watch errors gets them; the others see the sample itself.
+        watched = {"error": float(guess != y)} if getattr(self.monitor, "signal", None) == "error" else x
+        self.monitor.update(watched, y)
+        verdict = self.monitor.verdict()
+        self.record(verdict, verdict.decision == "retrain")
+        if verdict.decision == "retrain":
+            self.monitor.rebase()
+
+    def overhear(self) -> None:
+        """Record what a RetrainingClassifier's monitor said; "retrain" counts when it is followed."""
+        followed = self.model.n_retrains > self.n_retrains
+        self.n_retrains = self.model.n_retrains
+        verdict = self.model.last_verdict
+        if verdict is not None and (followed or verdict.decision != "retrain"):
+            self.record(verdict, followed)
+
+    def record(self, verdict: Any, event: bool) -> None:
+        verdicts = self.result.verdicts
+        if event or not verdicts or verdicts[-1][1].decision != verdict.decision:
+            verdicts.append((self.result.n_samples, verdict))
+
+    def show(self, last: bool = False) -> None:
+        values = {name: f"{metric.get():.4f}" for name, metric in self.metrics.items()}
+        if self.result.retrains:
+            values["retrains"] = str(len(self.result.retrains))
+        self.bar.set_postfix(values, refresh=last)
 
     def finish(self) -> Result:
-        out, n = self.result, len(self.hits)
-        for metric in self.metrics:
-            out.metrics[type(metric).__name__] = float(metric.get())
+        out, n = self.result, self.result.n_samples
+        for name, metric in self.metrics.items():
+            out.metrics[name] = float(metric.get())
         if n:
-            for column, name in ((1, "NoChange"), (2, "Majority")):
-                out.metrics[name] = sum(hit[column] for hit in self.hits) / n
-        width = max(1, n // 50)
+            out.metrics["NoChange"] = sum(self.hits[1]) / n
+            out.metrics["Majority"] = sum(self.hits[2]) / n
+        # About 60 windows, but where that leaves enough of them at least 50 samples in each: fewer show noise.
+        width = max(math.ceil(n / 60), min(50, math.ceil(n / 8)), 1)
         for start in range(0, n, width):
-            part = self.hits[start : start + width]
-            a, b, c = (sum(hit[i] for hit in part) / len(part) for i in range(3))
-            out.curve.append((start + len(part), a, b, c))
+            end = min(start + width, n)
+            answered = end - start - out.predictions[start:end].count(None)
+            model, no_change, majority = (sum(column[start:end]) for column in self.hits)
+            share = model / answered if answered else math.nan
+            out.curve.append((end, share, no_change / (end - start), majority / (end - start)))
         return out
 
 
 def _samples(data: Any) -> Iterator[Any]:
-    if isinstance(data, tuple) and len(data) == 2 and hasattr(data[0], "shape"):
-        X, y = data
-        if len(X) != len(y):
-            raise ValueError(f"X has {len(X)} rows and y has {len(y)} labels")
-        if hasattr(X, "to_dict"):
-            rows = iter(X.to_dict(orient="records"))
-        else:
-            rows = (dict(enumerate(row.tolist())) for row in X)
-        labels = y.tolist() if hasattr(y, "tolist") else y
-        yield from zip(rows, labels, strict=True)
+    """(x, y, ...) with x a dict of its own, so that no model can change the caller's data."""
+    if not (isinstance(data, tuple) and len(data) == 2 and hasattr(data[0], "shape")):
+        for x, y, *extra in data:
+            yield (dict(x), y, *extra)
         return
-    for x, y, *extra in data:
-        yield (dict(x), y, *extra)
+    from onlinekit import frames
+
+    X, y = data
+    labels = y.tolist() if hasattr(y, "tolist") else frames.column(y)
+    if X.shape[0] != len(labels):
+        raise ValueError(f"X has {X.shape[0]} rows and y has {len(labels)} labels")
+    yield from zip(_rows(X), labels, strict=True)
 
 
-def _bar(samples: Iterable[Any], progress: bool) -> Iterable[Any]:
-    if not progress or not sys.stderr.isatty():
-        return samples
+def _rows(X: Any) -> Iterator[dict[Any, Any]]:
+    if hasattr(X, "indptr"):
+        X = X.tocsr()
+        for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield dict(zip(X.indices[start:end].tolist(), X.data[start:end].tolist(), strict=True))
+    elif hasattr(X, "iter_rows"):  # polars
+        yield from X.iter_rows(named=True)
+    elif hasattr(X, "to_batches"):  # pyarrow
+        for batch in X.to_batches():
+            yield from batch.to_pylist()
+    elif hasattr(X, "itertuples"):  # pandas
+        names = list(X.columns)
+        for row in X.itertuples(index=False, name=None):
+            yield dict(zip(names, row, strict=True))
+    else:
+        for row in X:
+            yield dict(enumerate(row.tolist()))
+
+
+def _bar(data: Any) -> Any:
     try:
         from tqdm import tqdm
-    except ImportError:  # the bar is the extra onlinekit[progress]
-        return samples
-    return tqdm(samples, unit=" samples")
+    except ImportError:
+        print("no progress bar: pip install tqdm", file=sys.stderr)
+        return None
+    total = getattr(data, "n_samples", None)
+    if total is None and isinstance(data, tuple) and len(data) == 2 and hasattr(data[0], "shape"):
+        total = data[0].shape[0]
+    elif total is None and hasattr(data, "__len__"):
+        total = len(data)
+    return tqdm(total=total, unit=" samples", mininterval=0.2)
