@@ -180,3 +180,105 @@ def published_update(
             C.remove(event)
             S.append(event)
     raise AssertionError("Algorithm 1 did not end")
+
+
+# avm, nogd, rrf, pamo
+class Margins:
+    """What these learners share: a scaler that keeps every row, K rows of scores, the hinge loss and its rival."""
+
+    def __init__(self, classes: int, standardize: bool) -> None:
+        self.classes, self.standardize = classes, standardize
+        self.K = 1 if classes == 2 else classes
+        self.rows: list[np.ndarray] = []
+
+    def scale(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and 1 / deviation of the rows so far, 0 where the deviation is."""
+        if not self.standardize:
+            return np.zeros(1), np.ones(1)
+        seen = np.array(self.rows) if self.rows else np.zeros((1, 1))
+        sd = seen.std(axis=0)
+        return seen.mean(axis=0), np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
+
+    def near(self, x: np.ndarray, points: list[np.ndarray], sigma: float) -> np.ndarray:
+        _, inverse = self.scale()
+        return np.array([math.exp(-np.sum(((x - p) * inverse) ** 2) / (2 * sigma**2)) for p in points])
+
+    def signs(self, f: np.ndarray, k: int) -> np.ndarray:
+        """-(d loss / d f): +-1 for two classes, +1 at k and -1 at the best rival for more; zeros without a loss."""
+        out = np.zeros(self.K)
+        if self.K == 1:
+            sign = 1.0 if k == 1 else -1.0
+            out[0] = sign if 1.0 - sign * f[0] > 0 else 0.0
+            return out
+        rival = max((r for r in range(self.K) if r != k), key=lambda r: (f[r], -r))
+        if 1.0 - f[k] + f[rival] > 0:
+            out[k], out[rival] = 1.0, -1.0
+        return out
+
+
+class NaiveAVM(Margins):
+    """f = sum of votes k(core, x) / (l2 W), from the list of core points and their votes."""
+
+    def __init__(self, classes: int, budget: int, l2: float, delta: float, sigma: float, standardize: bool) -> None:
+        super().__init__(classes, standardize)
+        self.budget, self.l2, self.delta, self.sigma = budget, l2, delta, sigma
+        self.cores: list[np.ndarray] = []
+        self.votes: list[np.ndarray] = []
+        self.W = 0.0
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        if not self.cores:
+            return np.zeros(self.K)
+        return self.near(x, self.cores, self.sigma) @ np.array(self.votes) / (self.l2 * self.W)
+
+    def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
+        self.rows.append(x)
+        signs = self.signs(self.scores(x), k)
+        self.W += w
+        if not signs.any():
+            return
+        near = self.near(x, self.cores, self.sigma)
+        _, inverse = self.scale()
+        distances = [float(np.linalg.norm((x - p) * inverse)) for p in self.cores]
+        if self.cores and min(distances) <= self.delta * self.sigma:
+            self.votes[int(np.argmin(distances))] += w * signs
+        elif len(self.cores) < self.budget:
+            self.cores.append(x)
+            self.votes.append(w * signs)
+        else:
+            self.votes[int(np.argmin(distances))] += w * signs * max(near)
+
+
+class NaiveNOGD(Margins):
+    """Kernel gradient descent until the budget is full, then a vector w in the space of the Nystroem map."""
+
+    def __init__(self, classes: int, budget: int, rank: int, lr: float, sigma: float, standardize: bool) -> None:
+        super().__init__(classes, standardize)
+        self.budget, self.rank, self.lr, self.sigma = budget, rank, lr, sigma
+        self.points: list[np.ndarray] = []
+        self.coefs: list[np.ndarray] = []
+        self.map: np.ndarray | None = None
+        self.w = np.zeros((self.K, 0))
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        if self.map is not None:
+            return self.w @ (self.map @ self.near(x, self.points, self.sigma))
+        if not self.points:
+            return np.zeros(self.K)
+        return self.near(x, self.points, self.sigma) @ np.array(self.coefs)
+
+    def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
+        self.rows.append(x)
+        signs = self.signs(self.scores(x), k)
+        if not signs.any():
+            return
+        if self.map is not None:
+            self.w += self.lr * w * np.outer(signs, self.map @ self.near(x, self.points, self.sigma))
+            return
+        self.points.append(x)
+        self.coefs.append(self.lr * w * signs)
+        if len(self.points) == self.budget:
+            values, vectors = np.linalg.eigh(np.array([self.near(p, self.points, self.sigma) for p in self.points]))
+            keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-10 * values.max()]
+            self.map = (vectors[:, keep] / np.sqrt(values[keep])).T
+            self.w = np.array(self.coefs).T @ np.linalg.pinv(self.map)

@@ -1,0 +1,5 @@
+"""Online learners of a fixed size: kernel expansions over few points, and pairs of linear units."""
+
+from onlinekit_plugins.budget.avm import AVMClassifier
+
+__all__ = ["AVMClassifier"]

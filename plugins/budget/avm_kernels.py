@@ -1,0 +1,176 @@
+"""Kernels of the approximation vector machine.
+
+x (d,); near (budget,) and scores (classes,) are scratch; cores (capacity, budget) the core points, unscaled;
+votes (K, budget), K = 1 for two classes; counts (2,) = number of core points, total weight learned.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinekit.jit import kernel
+from onlinekit.scaling import finite, watch
+from onlinekit_plugins.budget.gaussian import best_rival, expansion, into_probabilities, similarities, width
+
+
+@kernel
+def score(
+    x: np.ndarray,
+    near: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    cores: np.ndarray,
+    votes: np.ndarray,
+    counts: np.ndarray,
+    l2: float,
+    sigma: float,
+) -> None:
+    """scores_k = sum_i votes[k, i] k(p_i, x) / (l2 W), W = counts[1]; near_i = k(p_i, x)."""
+    size = int(counts[0])
+    similarities(x, near, stats, cores, size, width(sigma, stats, x.shape[0]))
+    expansion(near, votes, size, scores)
+    if counts[1] > 0.0:
+        for k in range(votes.shape[0]):
+            scores[k] /= l2 * counts[1]
+
+
+@kernel
+def learn(
+    x: np.ndarray,
+    y: int,
+    w: float,
+    near: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    cores: np.ndarray,
+    votes: np.ndarray,
+    counts: np.ndarray,
+    l2: float,
+    delta: float,
+    sigma: float,
+) -> int:
+    """W += w; on a positive hinge loss the core point that covers x gets w votes for y (and -w for the best rival).
+
+    p covers x when |x - p| <= delta sigma, that is k(p, x) >= exp(-delta^2 / 2). An uncovered x becomes a core
+    point; with the budget used up the nearest p stands in with k(p, x) w votes, the projection of x on p.
+    """
+    if not finite(x):
+        return -1
+    watch(x, stats)
+    score(x, near, scores, stats, cores, votes, counts, l2, sigma)
+    counts[1] += w
+    rival = -1
+    K = votes.shape[0]
+    if K == 1:
+        sign = 1.0 if y == 1 else -1.0
+        loss = 1.0 - sign * scores[0]
+    else:
+        sign = 1.0
+        rival = best_rival(scores, y, K)
+        loss = 1.0 - (scores[y] - scores[rival])
+    if not loss > 0.0 or w == 0.0:
+        return 0
+    size = int(counts[0])
+    i = 0
+    for r in range(1, size):
+        if near[r] > near[i]:
+            i = r
+    step = sign * w
+    if size == 0 or near[i] < math.exp(-0.5 * delta * delta):
+        if size < near.shape[0]:
+            i = size
+            counts[0] += 1.0
+            for j in range(x.shape[0]):
+                cores[j, i] = x[j]
+        else:
+            step *= near[i]
+    votes[0 if K == 1 else y, i] += step
+    if rival >= 0:
+        votes[rival, i] -= step
+    return 0
+
+
+@kernel
+def predict(
+    x: np.ndarray,
+    out: np.ndarray,
+    near: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    cores: np.ndarray,
+    votes: np.ndarray,
+    counts: np.ndarray,
+    l2: float,
+    delta: float,
+    sigma: float,
+) -> int:
+    """out (classes,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
+    if not finite(x):
+        return -1
+    score(x, near, scores, stats, cores, votes, counts, l2, sigma)
+    return into_probabilities(scores, votes.shape[0], out)
+
+
+@kernel
+def learn_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    near: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    cores: np.ndarray,
+    votes: np.ndarray,
+    counts: np.ndarray,
+    l2: float,
+    delta: float,
+    sigma: float,
+) -> None:
+    """learn for each row of X (n, d), y (n,), w (n,)."""
+    for t in range(X.shape[0]):
+        learn(X[t], y[t], w[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
+
+
+@kernel
+def predict_rows(
+    X: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    near: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    cores: np.ndarray,
+    votes: np.ndarray,
+    counts: np.ndarray,
+    l2: float,
+    delta: float,
+    sigma: float,
+) -> None:
+    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
+
+
+@kernel
+def prequential_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    near: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    cores: np.ndarray,
+    votes: np.ndarray,
+    counts: np.ndarray,
+    l2: float,
+    delta: float,
+    sigma: float,
+) -> None:
+    """predict, then learn, each row of X (n, d)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
+        learn(X[t], y[t], w[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)

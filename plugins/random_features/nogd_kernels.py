@@ -1,0 +1,224 @@
+"""Kernels of Nystroem online gradient descent.
+
+x (d,); near (budget,), image (rank,) and scores (classes,) are scratch; points (capacity, budget) the points taken,
+unscaled; coefs (K, budget), K = 1 for two classes, the expansion of f over them; nystroem (rank, budget) the map M,
+zero until the budget is full; counts (2,) = number of points, rank in use (0 until then).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinekit.jit import kernel
+from onlinekit.scaling import finite, watch
+from onlinekit_plugins.budget.gaussian import best_rival, dot, expansion, into_probabilities, similarities, width
+
+
+@kernel
+def gram(points: np.ndarray, d: int, stats: np.ndarray, sigma: float, near: np.ndarray) -> np.ndarray:
+    """G (budget, budget) with G_ij = k(p_i, p_j) among the points (capacity >= d, budget)."""
+    budget = points.shape[1]
+    result = np.empty((budget, budget))
+    for i in range(budget):
+        similarities(points[:d, i].copy(), near, stats, points, budget, sigma)
+        for j in range(budget):
+            result[i, j] = near[j]
+    return result
+
+
+@kernel
+def freeze(
+    d: int,
+    near: np.ndarray,
+    stats: np.ndarray,
+    points: np.ndarray,
+    coefs: np.ndarray,
+    nystroem: np.ndarray,
+    counts: np.ndarray,
+    sigma: float,
+) -> None:
+    """G = V L V'; M = L_r^(-1/2) V_r' of the r largest eigenvalues; coefs becomes its projection coefs V_r V_r'.
+
+    That is w = L_r^(1/2) V_r' coefs in the space of the nystroem, f = w . M k = (M' w) . k. Eigenvalues below
+    1e-10 of the largest are noise and are left out, so the rank may be lower than asked for.
+    """
+    budget = points.shape[1]
+    values, vectors = np.linalg.eigh(gram(points, d, stats, sigma, near))
+    rank = 0
+    while rank < nystroem.shape[0] and values[budget - 1 - rank] > 1e-10 * values[budget - 1]:
+        rank += 1
+    projected = np.zeros_like(coefs)
+    for r in range(rank):
+        column = budget - 1 - r
+        size = 1.0 / math.sqrt(values[column])
+        for k in range(coefs.shape[0]):
+            part = 0.0
+            for i in range(budget):
+                part += coefs[k, i] * vectors[i, column]
+            for i in range(budget):
+                projected[k, i] += part * vectors[i, column]
+        for i in range(budget):
+            nystroem[r, i] = size * vectors[i, column]
+    coefs[:] = projected
+    counts[1] = rank
+
+
+@kernel
+def move(
+    near: np.ndarray, image: np.ndarray, coefs: np.ndarray, k: int, step: float, nystroem: np.ndarray, r: int
+) -> None:
+    """w_k += step M near in the space of the map: coefs_k += step M' image, image = M near; r rows in use."""
+    for i in range(r):
+        scale = step * image[i]
+        for j in range(near.shape[0]):
+            coefs[k, j] += scale * nystroem[i, j]
+
+
+@kernel
+def learn(
+    x: np.ndarray,
+    y: int,
+    w: float,
+    near: np.ndarray,
+    image: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    points: np.ndarray,
+    coefs: np.ndarray,
+    nystroem: np.ndarray,
+    counts: np.ndarray,
+    lr: float,
+    sigma: float,
+) -> int:
+    """On a positive hinge loss: a new point with coefficient lr w y while there is room, then w += lr w y M k(x).
+
+    More classes: loss = 1 - (f_y - f_s) for the best rival s; class y moves so, class s the other way.
+    """
+    if not finite(x):
+        return -1
+    watch(x, stats)
+    size, K = int(counts[0]), coefs.shape[0]
+    s = width(sigma, stats, x.shape[0])
+    similarities(x, near, stats, points, size, s)
+    expansion(near, coefs, size, scores)
+    rival = -1
+    step = lr * w
+    if K == 1:
+        step = step if y == 1 else -step
+        loss = 1.0 - (scores[0] if y == 1 else -scores[0])
+    else:
+        rival = best_rival(scores, y, K)
+        loss = 1.0 - (scores[y] - scores[rival])
+    if not loss > 0.0 or w == 0.0:
+        return 0
+    k = 0 if K == 1 else y
+    budget = points.shape[1]
+    if size < budget:
+        for j in range(x.shape[0]):
+            points[j, size] = x[j]
+        coefs[k, size] = step
+        if rival >= 0:
+            coefs[rival, size] = -step
+        counts[0] += 1.0
+        if size + 1 == budget:
+            freeze(x.shape[0], near, stats, points, coefs, nystroem, counts, s)
+        return 0
+    rank = int(counts[1])
+    for i in range(rank):
+        image[i] = dot(nystroem[i], near, budget)
+    move(near, image, coefs, k, step, nystroem, rank)
+    if rival >= 0:
+        move(near, image, coefs, rival, -step, nystroem, rank)
+    return 0
+
+
+@kernel
+def predict(
+    x: np.ndarray,
+    out: np.ndarray,
+    near: np.ndarray,
+    image: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    points: np.ndarray,
+    coefs: np.ndarray,
+    nystroem: np.ndarray,
+    counts: np.ndarray,
+    lr: float,
+    sigma: float,
+) -> int:
+    """out (classes,) = sigmoid or softmax of f = coefs k(x); the winner's index, -1 when x is not finite."""
+    if not finite(x):
+        return -1
+    size = int(counts[0])
+    similarities(x, near, stats, points, size, width(sigma, stats, x.shape[0]))
+    expansion(near, coefs, size, scores)
+    return into_probabilities(scores, coefs.shape[0], out)
+
+
+@kernel
+def learn_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    near: np.ndarray,
+    image: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    points: np.ndarray,
+    coefs: np.ndarray,
+    nystroem: np.ndarray,
+    counts: np.ndarray,
+    lr: float,
+    sigma: float,
+) -> None:
+    """learn for each row of X (n, d), y (n,), w (n,)."""
+    for t in range(X.shape[0]):
+        learn(X[t], y[t], w[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
+
+
+@kernel
+def predict_rows(
+    X: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    near: np.ndarray,
+    image: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    points: np.ndarray,
+    coefs: np.ndarray,
+    nystroem: np.ndarray,
+    counts: np.ndarray,
+    lr: float,
+    sigma: float,
+) -> None:
+    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
+
+
+@kernel
+def prequential_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    near: np.ndarray,
+    image: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    points: np.ndarray,
+    coefs: np.ndarray,
+    nystroem: np.ndarray,
+    counts: np.ndarray,
+    lr: float,
+    sigma: float,
+) -> None:
+    """predict, then learn, each row of X (n, d)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
+        learn(X[t], y[t], w[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
