@@ -213,8 +213,10 @@ class _Run:
             out.metrics["Majority"] = sum(self.hits[2]) / n
         # About 60 windows, but where that leaves enough of them at least 50 samples in each: fewer show noise.
         width = max(math.ceil(n / 60), min(50, math.ceil(n / 8)), 1)
-        for start in range(0, n, width):
-            end = min(start + width, n)
+        starts = list(range(0, n, width))
+        if len(starts) > 1 and n - starts[-1] < width / 2:
+            starts.pop()  # a short rest belongs to the last window
+        for start, end in zip(starts, [*starts[1:], n], strict=True):
             answered = end - start - out.predictions[start:end].count(None)
             model, no_change, majority = (sum(column[start:end]) for column in self.hits)
             share = model / answered if answered else math.nan
