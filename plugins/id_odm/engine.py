@@ -1,0 +1,369 @@
+"""Exact incremental and decremental minimiser of interval losses, in the dual.
+
+For every output c (its own f, the same samples x_i):
+
+    min over w_c of  1/2 ||w_c||^2 + sum_i 1 / (2 il_ci) dist(f_c(x_i), [lo_ci, hi_ci])^2,   f_c(x) = <w_c, phi(x)>
+
+There is no bias (a constant in the kernel, coef0, is a regularised one). The dual solution is b:
+f = sum_j b_j k(x_j, .), zero for samples inside their interval; on the others, S, (K_SS + diag(il)) b = t with t = lo (b > 0) or hi (b < 0).
+
+API (shared with `primal.PrimalEngine`): samples live in integer slots; the engine knows no keys, labels or names.
+
+- `update(X, lo, hi, il, forget) -> slots`: inserts and deletes in one resolve; `retarget(slots, lo, hi, il)`
+- `decision(X)`, `values()`, `coef()`, `loo()`, `kkt()`, `objective()`, `counts`, `live()`, `rows(slots)`
+- `add_output(lo, hi, il)`, `drop_output(c)`, `widen(dim)`, `bytes_needed(n)`, `get_state()`, `from_state(state)`
+- `force`: "" or, for tests, "fallback" (no block pivoting) or "rebuild" (P anew after every resolve)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import lapack
+
+from onlinekit_plugins.id_odm import kernels as k
+from onlinekit_plugins.id_odm import packed_kernels as packed
+from onlinekit_plugins.id_odm import resolve_kernels as rk
+from onlinekit_plugins.id_odm.memory import announce
+
+BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
+START = 64  # slots of an empty engine
+NONE = np.empty(0, dtype=np.int64)
+
+
+class Engine:
+    """The dual engine: Gram matrix K of all samples, and for every output the inverse P of its active part.
+
+    Memory: 8 n^2 bytes for K, 4 n^2 for each output, and 8 n^2 while P is built anew.
+
+    Parameters
+    ----------
+    kind, gamma, coef0, degree
+        The kernel: LINEAR x'z + coef0, RBF exp(-gamma |x - z|^2), POLY (gamma x'z + coef0)^degree.
+    dim
+        Number of feature columns.
+    outputs
+        Number of outputs.
+    tol
+        Samples are infeasible beyond this, in units of f.
+    """
+
+    def __init__(
+        self, kind: int, gamma: float, coef0: float, dim: int, outputs: int = 1, tol: float = 1e-10, degree: int = 3
+    ) -> None:
+        self.kind, self.gamma, self.coef0, self.degree = int(kind), float(gamma), float(coef0), int(degree)
+        self.dim, self.tol, self.force = int(dim), float(tol), ""
+        self.n = self.top = 0
+        self.free: list[int] = []
+        self.X = np.zeros((START, max(1, dim)))
+        self.K = np.zeros((START, START))
+        self.alive = np.zeros(START, dtype=np.uint8)
+        self.V = np.zeros((outputs, k.V_ROWS, START))
+        self.M = np.zeros((outputs, 3, START), dtype=np.int64)
+        self.C = np.zeros((outputs, k.C_SIZE))
+        self.P = [np.zeros(START * (START + 1) // 2) for _ in range(outputs)]
+
+    # -- sizes ---------------------------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.P)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Samples exchanged, blocks, refinements, rebuilds, fallbacks and evaluations of f, since the start."""
+        total = self.C.sum(axis=0)
+        names = ("exchanges", "blocks", "refinements", "rebuilds", "fallbacks", "evaluations")
+        return {name: int(total[k.EXCHANGES + i]) for i, name in enumerate(names)}
+
+    def bytes_needed(self, n: int) -> int:
+        """Bytes that n samples take at the peak: K, P of every output, X, and the workspace of a rebuild."""
+        return 8 * n * (2 * n + self.X.shape[1] + self.outputs * (n // 2 + k.V_ROWS + 3))
+
+    def live(self) -> np.ndarray:
+        """The slots of the stored samples, ascending."""
+        return np.flatnonzero(self.alive[: self.top])
+
+    def reserve(self, n: int, exact: bool = False) -> None:
+        """Room for n samples; MemoryError before anything changed when the machine has not enough."""
+        if n <= len(self.alive):
+            return
+        size = n if exact else max(n, len(self.alive) + len(self.alive) // 2)
+        announce(self.bytes_needed(n), n)
+        old, top = len(self.alive), self.top
+        X, K = np.zeros((size, self.X.shape[1])), np.zeros((size, size))
+        alive = np.zeros(size, dtype=np.uint8)
+        V, M = np.zeros((self.outputs, k.V_ROWS, size)), np.zeros((self.outputs, 3, size), dtype=np.int64)
+        X[:old], K[:top, :top], alive[:old] = self.X, self.K[:top, :top], self.alive
+        V[:, :, :old], M[:, :, :old] = self.V, self.M
+        P = []
+        for c in range(self.outputs):
+            used = self._size(c) * (self._size(c) + 1) // 2
+            P.append(np.zeros(size * (size + 1) // 2))
+            P[c][:used] = self.P[c][:used]
+        self.X, self.K, self.alive, self.V, self.M, self.P = X, K, alive, V, M, P
+
+    def widen(self, dim: int) -> None:
+        """More feature columns; the stored samples have 0 there, so that K stays."""
+        if dim > self.X.shape[1]:
+            X = np.zeros((len(self.alive), max(dim, 2 * self.X.shape[1])))
+            X[:, : self.dim] = self.X[:, : self.dim]
+            self.X = X
+        self.dim = max(dim, self.dim)
+
+    def _size(self, c: int) -> int:
+        return int(self.C[c, k.SIZE])
+
+    def _kernel(self) -> tuple[int, float, float, int]:
+        return self.kind, self.gamma, self.coef0, self.degree
+
+    # -- changes -------------------------------------------------------------------------------------------
+
+    def update(
+        self, X: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray, forget: np.ndarray = NONE
+    ) -> np.ndarray:
+        """Insert rows and delete slots in one resolve.
+
+        Parameters
+        ----------
+        X
+            (m, dim) rows.
+        lo, hi, il
+            (outputs, m) intervals; (m,) inverse weights 1 / (lambda w). A sample of weight 0 has the interval
+            (-inf, inf) and any il.
+        forget
+            (q,) slots to delete; all they held is zeroed.
+
+        Returns
+        -------
+        numpy.ndarray
+            (m,) slots of the new samples.
+
+        Raises
+        ------
+        MemoryError
+            Before anything changed.
+        """
+        m, q = len(X), len(forget)
+        self.reserve(self.n + m)
+        slots = np.empty(m, dtype=np.int64)
+        for a in range(m):
+            if self.free:
+                slots[a] = self.free.pop()
+            else:
+                slots[a] = self.top
+                self.top += 1
+        if m:
+            k.place(self.X, self.K, self.alive, self.top, X, slots, *self._kernel())
+        for c in range(self.outputs):
+            if m:
+                rk.admit(self.V[c], self.M[c], self.K, slots, lo[c], hi[c], il)
+            if m + q > max(BULK, self._size(c) // 3):
+                self._bulk(c, forget)
+                self._solve(c, NONE)
+            else:
+                self._solve(c, forget, q)
+        if q:
+            for c in range(self.outputs):
+                rk.clear(self.V[c], self.M[c], forget)
+            k.wipe(self.X, self.K, self.alive, self.top, forget)
+            self.free.extend(forget.tolist())
+        self.n += m - q
+        return slots
+
+    def retarget(self, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
+        """Give stored samples (m,) other intervals (outputs, m) and inverse weights (m,), in one resolve."""
+        for c in range(self.outputs):
+            V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
+            for a, slot in enumerate(slots.tolist()):
+                if not rk.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a]):
+                    rk.exchange(self.K, P, V, M, C, slots[a : a + 1], NONE, NONE)
+                    rk.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a])
+            self._solve(c, NONE)
+
+    def rescale(self, gamma: float) -> None:
+        """Another gamma: K and every output anew."""
+        self.gamma = float(gamma)
+        k.gram(self.X, self.K, self.alive, self.top, self.dim, *self._kernel())
+        for c in range(self.outputs):
+            self.V[c, k.RK, : self.top] = np.sqrt(np.maximum(self.K.diagonal()[: self.top], 0.0))
+            self._bulk(c, NONE)
+            self._solve(c, NONE)
+
+    def add_output(self, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
+        """One more output with these intervals (n,) and inverse weights (n,) of the live slots, ascending."""
+        size = len(self.alive)
+        V, M, C = np.zeros((1, k.V_ROWS, size)), np.zeros((1, 3, size), dtype=np.int64), np.zeros((1, k.C_SIZE))
+        P = np.zeros(size * (size + 1) // 2)
+        rk.admit(V[0], M[0], self.K, self.live(), lo, hi, il)
+        self.V, self.M, self.C = np.concatenate((self.V, V)), np.concatenate((self.M, M)), np.concatenate((self.C, C))
+        self.P.append(P)
+        self._bulk(self.outputs - 1, NONE)
+        self._solve(self.outputs - 1, NONE)
+
+    def drop_output(self, c: int) -> None:
+        """Output c goes; later ones move up."""
+        self.V, self.M, self.C = (np.delete(array, c, axis=0) for array in (self.V, self.M, self.C))
+        del self.P[c]
+
+    # -- solving -------------------------------------------------------------------------------------------
+
+    def _solve(self, c: int, forced: np.ndarray, dying: int = 0) -> None:
+        V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
+        mode = rk.MONOTONE if self.force == "fallback" else rk.PIVOT
+        tol = self.tol
+        told = rk.resolve(self.K, P, V, M, C, self.top, forced, dying, tol, mode)
+        if self.force == "rebuild" and told == rk.SOLVED:
+            told = rk.STALE
+        for _ in range(5):
+            if told == rk.SOLVED:
+                return
+            self._rebuild(c)
+            told = rk.resolve(self.K, P, V, M, C, self.top, NONE, 0, tol, mode)
+            tol *= 10.0
+        raise ArithmeticError(
+            f"no exact solution to within {self.tol:g}: the kernel matrix is too large for its regularisation; "
+            "scale the features or lower lam"
+        )
+
+    def _factor(self, c: int, members: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Upper Cholesky factor of Q = K_SS + diag(il) in Fortran order, and z = Q^-1 t."""
+        Q = self.K[np.ix_(members, members)]
+        Q[np.diag_indices_from(Q)] += self.V[c, k.IL, members]
+        factor, info = lapack.dpotrf(Q.T, lower=0, overwrite_a=1)
+        if info != 0:
+            raise ArithmeticError(
+                "the kernel matrix is numerically not positive definite; scale the features or lower lam"
+            )
+        z, _ = lapack.dpotrs(factor, t, lower=0)
+        return factor, z
+
+    def _install(self, c: int, members: np.ndarray, factor: np.ndarray | None, z: np.ndarray) -> None:
+        """P, b and the order of S from a factor."""
+        V, M, C, s = self.V[c], self.M[c], self.C[c], len(members)
+        if factor is not None:
+            inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+            packed.pack(inverse.T, self.P[c])
+        V[k.B, : self.top] = 0.0
+        V[k.B, members] = z
+        V[k.LAST, : self.top] = -np.inf
+        M[k.MEMBER, : self.top] = 0
+        M[k.MEMBER, :s] = members
+        M[k.POS, : self.top] = -1
+        M[k.POS, members] = np.arange(s)
+        C[k.SIZE], C[k.PATH], C[k.GAP] = s, 0.0, 0.0
+        C[k.REBUILDS] += 1.0
+
+    def _rebuild(self, c: int) -> None:
+        """P and z of the present S by a Cholesky factor."""
+        members = self.M[c, k.MEMBER, : self._size(c)].copy()
+        factor, z = None, np.empty(0)
+        if len(members):
+            factor, z = self._factor(c, members, self.V[c, k.T, members])
+        self._install(c, members, factor, z)
+
+    def _bulk(self, c: int, forget: np.ndarray) -> None:
+        """Block pivoting with a new factor each round: for many changes at once. `resolve` ends what it leaves."""
+        V, M, top = self.V[c], self.M[c], self.top
+        V[k.B, forget] = 0.0
+        M[k.STATUS, forget] = k.FREE
+        status, lo, hi, il = M[k.STATUS, :top].copy(), V[k.LO, :top], V[k.HI, :top], V[k.IL, :top]
+        best, stalls = top + 1, 0
+        while True:
+            members = np.flatnonzero(status >= k.AT_LO)
+            t = np.where(status[members] == k.AT_LO, lo[members], hi[members])
+            factor, z = self._factor(c, members, t) if len(members) else (None, np.empty(0))
+            b = np.zeros(top)
+            b[members] = z
+            f = self.K[:top, :top] @ b
+            low, high = status == k.AT_LO, status == k.AT_HI
+            wrong = ((low & (b < 0.0)) | (high & (b > 0.0))) & (il * np.abs(b) > self.tol) & (lo != hi)
+            value = np.where(low, lo, np.where(high, hi, f)) - il * b
+            idle = (status == k.IDLE) | wrong
+            below, above = idle & (value < lo - self.tol), idle & (value > hi + self.tol)
+            count = int((wrong | below | above).sum())
+            best, stalls = (count, 0) if count < best else (best, stalls + 1)
+            if count == 0 or stalls > rk.STALLS:
+                break
+            status[wrong] = k.IDLE
+            status[below], status[above] = k.AT_LO, k.AT_HI
+        M[k.STATUS, :top] = status
+        V[k.T, :top] = 0.0
+        V[k.T, members] = t
+        self._install(c, members, factor, z)
+
+    # -- answers -------------------------------------------------------------------------------------------
+
+    def decision(self, X: np.ndarray) -> np.ndarray:
+        """f (k, outputs) at rows X (k, dim)."""
+        out = np.empty((len(X), self.outputs))
+        k.decide(self.X, self.V, self.top, X, out, *self._kernel())
+        return out
+
+    def coef(self) -> np.ndarray:
+        """b (outputs, top), 0 outside S."""
+        return self.V[:, k.B, : self.top]
+
+    def values(self) -> np.ndarray:
+        """f (outputs, top) at the stored samples, evaluated afresh."""
+        return self.coef() @ self.K[: self.top, : self.top]
+
+    def loo(self) -> np.ndarray:
+        """(outputs, top): f at each stored sample if it had been left out (exact if no other one changes sets)."""
+        out = np.ascontiguousarray(self.values())
+        for c in range(self.outputs):
+            rk.left_out(self.P[c], self.V[c], self.M[c], self.C[c], self.top, out[c])
+        return out
+
+    def kkt(self) -> float:
+        """Largest |il b - (clip(f, lo, hi) - f)| over samples and outputs: 0 at the exact minimiser."""
+        at = self.live()
+        if not len(at) or not self.outputs:
+            return 0.0
+        f, V = self.values()[:, at], self.V[:, :, at]
+        return float(np.abs(V[:, k.IL] * V[:, k.B] - np.clip(f, V[:, k.LO], V[:, k.HI]) + f).max())
+
+    def objective(self) -> np.ndarray:
+        """The minimum (outputs,)."""
+        at = self.live()
+        f, V = self.values()[:, at], self.V[:, :, at]
+        gap = f - np.clip(f, V[:, k.LO], V[:, k.HI])
+        return 0.5 * (V[:, k.B] * f + gap * gap / V[:, k.IL]).sum(axis=1)
+
+    def rows(self, slots: np.ndarray) -> np.ndarray:
+        """Stored rows (m, dim)."""
+        return self.X[slots, : self.dim]
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def get_state(self) -> dict[str, Any]:
+        """Plain values and arrays, without spare room."""
+        top = self.top
+        K = np.empty(top * (top + 1) // 2)
+        packed.pack(self.K[:top, :top], K)
+        sizes = [self._size(c) for c in range(self.outputs)]
+        return {
+            "kernel": self._kernel(), "dim": self.dim, "tol": self.tol, "n": self.n, "top": top,
+            "free": list(self.free), "force": self.force, "X": self.X[:top, : self.dim].copy(), "K": K, "alive": self.alive[:top].copy(),
+            "V": self.V[:, :, :top].copy(), "M": self.M[:, :, :top].copy(), "C": self.C.copy(),
+            "P": [self.P[c][: s * (s + 1) // 2].copy() for c, s in enumerate(sizes)],
+        }  # fmt: skip
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The engine that `get_state` described; it continues bit for bit."""
+        kind, gamma, coef0, degree = state["kernel"]
+        outputs, top = len(state["P"]), state["top"]
+        engine = cls(kind, gamma, coef0, state["dim"], outputs, state["tol"], degree)
+        engine.reserve(top, exact=True)
+        engine.n, engine.top, engine.free, engine.force = state["n"], top, list(state["free"]), state["force"]
+        engine.X[:top, : engine.dim] = state["X"]
+        packed.unpack(state["K"], engine.K[:top, :top])
+        engine.alive[:top], engine.V[:, :, :top] = state["alive"], state["V"]
+        engine.M[:, :, :top], engine.C = state["M"], state["C"].copy()
+        for c, P in enumerate(state["P"]):
+            engine.P[c][: len(P)] = P
+        return engine

@@ -1,0 +1,341 @@
+"""From any active set to the exact minimiser: block pivoting, a finite fallback, refinement; arrays as in `kernels`.
+
+Exact state of one output: b = z on S with b >= 0 at the lower edge and b <= 0 at the upper one, and lo <= f <= hi
+outside S. Samples that break this by more than tol (in units of f) are infeasible.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinekit.jit import kernel
+from onlinekit_plugins.id_odm.exchange_kernels import dot, exchange, shift, times
+from onlinekit_plugins.id_odm.kernels import (
+    AT_HI,
+    AT_LO,
+    EVALUATIONS,
+    FALLBACKS,
+    FREE,
+    GAP,
+    HI,
+    IDLE,
+    IL,
+    LAST,
+    LO,
+    MEMBER,
+    NOISE,
+    PATH,
+    POS,
+    REFINEMENTS,
+    RK,
+    SINCE,
+    SIZE,
+    STATUS,
+    TURN,
+    B,
+    F,
+    T,
+)
+
+SOLVED, STALE, LOST = range(3)  # what resolve says: done, P must be built anew, no progress within the bound
+PIVOT, MONOTONE = range(2)  # start with block pivoting, or go to the fallback at once
+STALLS = 3
+ROUNDS = 500
+SPOTS = 4  # residual rows looked at after every resolve
+MAX_GAP = 64.0  # resolves between two checks of all rows, at most
+RESIDUAL = 2e-11  # refine above
+SAFE = 2e4  # of trace(K_SS / il), a bound of the condition number; beyond, all rows are looked at every time
+BROKEN = 1e-6  # build P anew above
+
+
+@kernel
+def evaluate(K: np.ndarray, V: np.ndarray, C: np.ndarray, top: int, slot: int) -> float:
+    """f at a sample: K_slot'b, remembered with the path length."""
+    value = dot(K[slot], V[B], top)
+    V[F, slot] = value
+    V[LAST, slot] = C[PATH]
+    C[EVALUATIONS] += 1.0
+    return value
+
+
+@kernel
+def outside(
+    K: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float,
+    slots: np.ndarray, sides: np.ndarray,
+) -> int:  # fmt: skip
+    """Idle samples outside their interval by more than tol: filled into slots, sides (top,); how many.
+
+    Lazy: |f_i(now) - f_i(then)| <= sqrt(k_ii) (path now - path then), so most samples need no evaluation.
+    """
+    if C[PATH] > 1e4:
+        # A long path would absorb small steps; only differences count, so it may start again from zero.
+        for j in range(top):
+            V[LAST, j] -= C[PATH]
+        C[PATH] = 0.0
+    found = 0
+    for j in range(top):
+        if M[STATUS, j] != IDLE:
+            continue
+        slack = min(V[F, j] - V[LO, j], V[HI, j] - V[F, j])
+        if slack >= (C[PATH] - V[LAST, j]) * V[RK, j]:
+            continue
+        value = evaluate(K, V, C, top, j)
+        if value < V[LO, j] - tol or value > V[HI, j] + tol:
+            slots[found] = j
+            sides[found] = AT_LO if value < V[LO, j] else AT_HI
+            found += 1
+    return found
+
+
+@kernel
+def crossed(V: np.ndarray, M: np.ndarray, j: int, tol: float) -> bool:
+    """Whether member j has the wrong sign; at lo = hi both signs are right."""
+    if V[LO, j] == V[HI, j]:
+        return False
+    b = V[B, j] if M[STATUS, j] == AT_LO else -V[B, j]
+    return b < 0.0 and -b * V[IL, j] > tol
+
+
+@kernel
+def _monotone(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float) -> bool:
+    """Dual active-set method: the dual objective falls from round to round, so no active set comes twice.
+
+    A sign-feasible b goes towards z until a member reaches 0 and leaves; at b = z the violators enter on the side
+    seen there - a side seen after another one entered would not be a descent direction. False after ROUNDS.
+    """
+    C[FALLBACKS] += 1.0
+    b = np.zeros(top)
+    for j in range(top):
+        if M[STATUS, j] >= AT_LO and not crossed(V, M, j, 0.0):
+            b[j] = V[B, j]
+    slots, sides = np.empty(top, np.int64), np.empty(top, np.int64)
+    one, nothing = np.empty(1, np.int64), np.empty(0, np.int64)
+    for _ in range(ROUNDS):
+        while True:
+            step, blocker = 1.0, -1
+            for p in range(int(C[SIZE])):
+                j = M[MEMBER, p]
+                if crossed(V, M, j, tol):
+                    sign = 1.0 if M[STATUS, j] == AT_LO else -1.0
+                    have = max(sign * b[j], 0.0)
+                    ratio = have / (have - sign * V[B, j])
+                    if blocker < 0 or ratio < step:
+                        step, blocker = ratio, j
+            for p in range(int(C[SIZE])):
+                j = M[MEMBER, p]
+                b[j] += step * (V[B, j] - b[j])
+            if blocker < 0:
+                break
+            b[blocker] = 0.0
+            one[0] = blocker
+            exchange(K, P, V, M, C, one, nothing, nothing)
+        found = outside(K, V, M, C, top, tol, slots, sides)
+        if found == 0:
+            return True
+        for a in range(found):
+            j = slots[a]
+            value = evaluate(K, V, C, top, j)
+            if (sides[a] == AT_LO and value < V[LO, j] - tol) or (sides[a] == AT_HI and value > V[HI, j] + tol):
+                b[j] = 0.0
+                exchange(K, P, V, M, C, nothing, slots[a : a + 1], sides[a : a + 1])
+    return False
+
+
+@kernel
+def _residual(K: np.ndarray, V: np.ndarray, M: np.ndarray, top: int, p: int) -> float:
+    """Row p of t - (K_SS + diag(il)) z."""
+    j = M[MEMBER, p]
+    return V[T, j] - V[IL, j] * V[B, j] - dot(K[j], V[B], top)
+
+
+@kernel
+def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int) -> int:
+    """Keep Q z = t: some rows after each resolve, all in turn; refinement z += P (t - Q z) above RESIDUAL.
+
+    0: z stays, 1: z was refined (look at feasibility again), 2: P is stale.
+    """
+    s = int(C[SIZE])
+    if s == 0:
+        return 0
+    weight, widest, condition = 0.0, 0.0, 0.0
+    for p in range(s):
+        j = M[MEMBER, p]
+        weight += V[RK, j] * abs(V[B, j])
+        widest = max(widest, V[RK, j])
+        condition += V[RK, j] * V[RK, j] / V[IL, j]
+    # What rounding alone makes of a sum of these sizes: no residual below can be asked for.
+    C[NOISE] = 2.3e-16 * weight * widest
+    enough = max(RESIDUAL, C[NOISE])
+    C[SINCE] += 1.0
+    C[GAP] -= 1.0
+    worst = 0.0
+    if C[GAP] > 0.0 and condition < SAFE:
+        for a in range(min(SPOTS, s)):
+            r = abs(_residual(K, V, M, top, (int(C[TURN]) + a) % s))
+            worst = max(worst, r) if r == r else np.inf
+        C[TURN] = (C[TURN] + SPOTS) % s
+        if worst <= enough:
+            return 0
+    r, z = np.empty((1, s)), np.empty((1, s))
+    moved = 0
+    before = np.inf
+    while True:
+        worst = 0.0
+        for p in range(s):
+            r[0, p] = _residual(K, V, M, top, p)
+            worst = max(worst, abs(r[0, p])) if r[0, p] == r[0, p] else np.inf
+        if not worst <= BROKEN * max(1.0, C[NOISE] / RESIDUAL):
+            return 2
+        if moved == 0:
+            # The residual grows with the exchanges: look again before it can have reached the bound.
+            C[GAP] = min(max(math.floor(0.1 * RESIDUAL * C[SINCE] / (worst + 1e-300)), 1.0), MAX_GAP)
+            C[SINCE] = 0.0
+        if worst <= enough:
+            return 1 if moved else 0
+        if worst > 0.5 * before:
+            return 1 if worst <= 50.0 * enough else 2
+        times(P, s, r, z)
+        energy = 0.0
+        for p in range(s):
+            V[B, M[MEMBER, p]] += z[0, p]
+            energy += abs(r[0, p] * z[0, p])
+        C[PATH] += 2.0 * math.sqrt(energy)
+        C[REFINEMENTS] += 1.0
+        moved += 1
+        before = worst
+
+
+@kernel
+def resolve(
+    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
+    forced: np.ndarray, dying: int, tol: float, mode: int,
+) -> int:  # fmt: skip
+    """The exact minimiser after any change of samples; SOLVED, STALE or LOST.
+
+    Parameters: forced (m,) slots that leave S in the first exchange, the first `dying` of them for good; tol >= 0
+    in units of f; mode PIVOT or MONOTONE. Violators among the new samples enter in that same first exchange.
+    """
+    slots, sides = np.empty(top, np.int64), np.empty(top, np.int64)
+    leaving = np.empty(top, np.int64)
+    nl = 0
+    for a in range(forced.shape[0]):
+        j = forced[a]
+        if M[STATUS, j] >= AT_LO:
+            leaving[nl] = j
+            nl += 1
+        elif a < dying:
+            M[STATUS, j] = FREE
+    first = True
+    best, stalls = top + 1, 0
+    tries = falls = 0
+    while True:
+        edge = max(tol, C[NOISE])
+        flips = 0
+        if not first:
+            nl = 0
+            for p in range(int(C[SIZE])):
+                j = M[MEMBER, p]
+                if crossed(V, M, j, edge):
+                    value = V[T, j] - V[IL, j] * V[B, j]
+                    if M[STATUS, j] == AT_LO and value > V[HI, j] + edge:
+                        sides[flips] = j
+                        flips += 1
+                    elif M[STATUS, j] == AT_HI and value < V[LO, j] - edge:
+                        sides[flips] = j
+                        flips += 1
+                    else:
+                        leaving[nl] = j
+                        nl += 1
+            for a in range(flips):
+                j = sides[a]
+                to = AT_HI if M[STATUS, j] == AT_LO else AT_LO
+                shift(P, V, M, C, j, V[HI, j] if to == AT_HI else V[LO, j])
+                M[STATUS, j] = to
+        ne = outside(K, V, M, C, top, edge, slots, sides)
+        count = nl + ne + flips
+        if count > 0 or first:
+            if not first:
+                if count < best:
+                    best, stalls = count, 0
+                else:
+                    stalls += 1
+            if count > 0 and (first or (stalls <= STALLS and mode == PIVOT)):
+                exchange(K, P, V, M, C, leaving[:nl], slots[:ne], sides[:ne])
+                for a in range(dying):
+                    M[STATUS, forced[a]] = FREE
+            elif count > 0:
+                falls += 1
+                if falls > 3 or not _monotone(K, P, V, M, C, top, edge):
+                    return LOST
+            first = False
+            if count > 0:
+                continue
+        told = _polish(K, P, V, M, C, top)
+        if told == 2:
+            return STALE
+        if told == 0:
+            return SOLVED
+        tries += 1
+        if tries > 20:
+            return LOST
+        best, stalls = top + 1, 0
+
+
+@kernel
+def retarget(
+    P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int, lo: float, hi: float, il: float
+) -> bool:  # fmt: skip
+    """Another interval for a sample in place where S allows it; False when it must leave S first.
+
+    Its leave-one-out value f = t - z_j / P_jj says on which side of the new interval it stands.
+    """
+    if M[STATUS, slot] < AT_LO:
+        V[LO, slot], V[HI, slot], V[IL, slot] = lo, hi, il
+        V[LAST, slot] = -np.inf
+        return True
+    p = M[POS, slot]
+    without = V[T, slot] - V[B, slot] / P[p * (p + 1) // 2 + p]
+    if il != V[IL, slot] or lo <= without <= hi:
+        return False
+    V[LO, slot], V[HI, slot] = lo, hi
+    if without < lo:
+        shift(P, V, M, C, slot, lo)
+        M[STATUS, slot] = AT_LO
+    else:
+        shift(P, V, M, C, slot, hi)
+        M[STATUS, slot] = AT_HI
+    return True
+
+
+@kernel
+def left_out(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, out: np.ndarray) -> None:
+    """out (top,): f at each member of S without it, t_i - z_i / P_ii, exact if no set changes; else untouched."""
+    for p in range(int(C[SIZE])):
+        j = M[MEMBER, p]
+        out[j] = V[T, j] - V[B, j] / P[p * (p + 1) // 2 + p]
+
+
+@kernel
+def admit(
+    V: np.ndarray, M: np.ndarray, K: np.ndarray, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray
+) -> None:  # fmt: skip
+    """New samples (m,) begin idle and unevaluated, with intervals and 1 / (lambda w)."""
+    for a in range(slots.shape[0]):
+        j = slots[a]
+        V[:, j] = 0.0
+        V[LO, j], V[HI, j], V[IL, j] = lo[a], hi[a], il[a]
+        V[LAST, j] = -np.inf
+        V[RK, j] = math.sqrt(max(K[j, j], 0.0))
+        M[STATUS, j] = IDLE
+        M[POS, j] = -1
+
+
+@kernel
+def clear(V: np.ndarray, M: np.ndarray, slots: np.ndarray) -> None:
+    """Zero what one output holds of these slots."""
+    for j in slots:
+        V[:, j] = 0.0
+        M[STATUS, j] = FREE
+        M[POS, j] = 0
