@@ -4,8 +4,9 @@ For every output c (its own f, the same samples x_i):
 
     min over w_c of  1/2 ||w_c||^2 + sum_i 1 / (2 il_ci) dist(f_c(x_i), [lo_ci, hi_ci])^2,   f_c(x) = <w_c, phi(x)>
 
-There is no bias (a constant in the kernel, coef0, is a regularised one). The dual solution is b:
-f = sum_j b_j k(x_j, .), zero for samples inside their interval; on the others, S, (K_SS + diag(il)) b = t with t = lo (b > 0) or hi (b < 0).
+There is no bias (a constant in the kernel, coef0, is a regularised one). The dual solution is b,
+f = sum_j b_j k(x_j, .): zero for samples inside their interval; on the others, S, it solves
+(K_SS + diag(il)) b = t with t = lo where b > 0 and t = hi where b < 0.
 
 API (shared with `primal.PrimalEngine`): samples live in integer slots; the engine knows no keys, labels or names.
 
@@ -346,11 +347,21 @@ class Engine:
         packed.pack(self.K[:top, :top], K)
         sizes = [self._size(c) for c in range(self.outputs)]
         return {
-            "kernel": self._kernel(), "dim": self.dim, "tol": self.tol, "n": self.n, "top": top,
-            "free": list(self.free), "force": self.force, "X": self.X[:top, : self.dim].copy(), "K": K, "alive": self.alive[:top].copy(),
-            "V": self.V[:, :, :top].copy(), "M": self.M[:, :, :top].copy(), "C": self.C.copy(),
+            "kernel": self._kernel(),
+            "dim": self.dim,
+            "tol": self.tol,
+            "force": self.force,
+            "n": self.n,
+            "top": top,
+            "free": list(self.free),
+            "X": self.X[:top, : self.dim].copy(),
+            "K": K,
+            "alive": self.alive[:top].copy(),
+            "V": self.V[:, :, :top].copy(),
+            "M": self.M[:, :, :top].copy(),
+            "C": self.C.copy(),
             "P": [self.P[c][: s * (s + 1) // 2].copy() for c, s in enumerate(sizes)],
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
