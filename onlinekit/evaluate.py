@@ -62,7 +62,7 @@ def prequential(
     if delay is not None and (isinstance(delay, bool) or not isinstance(delay, int) or delay < 0):
         raise ValueError(f"delay must be a non-negative integer, not {delay!r}")
     run = _Run(model, _metrics(metrics, model), monitor)
-    run.bar = _bar(data) if progress and sys.stderr.isatty() else None
+    run.bar = _bar(data, type(model).__name__) if progress and sys.stderr.isatty() else None
     try:
         return run.go(_samples(data), delay or 0)
     finally:
@@ -258,7 +258,7 @@ def _rows(X: Any) -> Iterator[dict[Any, Any]]:
             yield dict(enumerate(row.tolist()))
 
 
-def _bar(data: Any) -> Any:
+def _bar(data: Any, name: str) -> Any:
     try:
         from tqdm import tqdm
     except ImportError:
@@ -269,4 +269,4 @@ def _bar(data: Any) -> Any:
         total = data[0].shape[0]
     elif total is None and hasattr(data, "__len__"):
         total = len(data)
-    return tqdm(total=total, unit=" samples", mininterval=0.2)
+    return tqdm(desc=name, total=total, unit=" samples", mininterval=0.2)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
+import itertools
+import os
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from onlinekit.registry import PluginError, create
+from onlinekit._readers import hint
+from onlinekit.registry import PluginError, create, get, name_of
+
+__all__ = ["DEFAULTS", "RunError", "main"]
 
 DEFAULTS: dict[str, Any] = {
     "stream": "river:Phishing",
@@ -17,110 +24,220 @@ DEFAULTS: dict[str, Any] = {
     "learner": "logistic",
     "set": {},
     "monitor": "adwin",
+    "delay": 0,
+    "limit": None,
     "save": None,
     "resume": None,
+    "predictions": None,
     "out": "onlinekit-run",
-    "limit": None,
 }
+# So many samples are looked at beforehand, to know what kind of labels there are.
+PEEK = 1000
 
 
 class RunError(ValueError):
     """An option of `onlinekit run` that cannot be followed."""
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RunError(message)
+
+
 def main(argv: list[str]) -> int:
-    """Run the job that the options describe; 0, or 2 after one line on stderr that names the cause."""
-    parser = argparse.ArgumentParser(prog="onlinekit run", description=__doc__)
-    parser.add_argument("--stream", help="CSV, Parquet, svmlight/libsvm or .npz file, or river:NAME")
-    parser.add_argument("--target", help="the column to predict (default: the last)")
-    parser.add_argument("--learner", help="a name of `onlinekit list`")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="a parameter of the learner")
-    parser.add_argument("--monitor", help="a name of `onlinekit list`, or none")
-    parser.add_argument("--config", help="a TOML file with these options; the command line wins")
-    parser.add_argument("--save", help="where to save the model at the end")
-    parser.add_argument("--resume", help="a saved model to go on with, instead of --learner")
-    parser.add_argument("--out", help="folder of report.html (default: onlinekit-run)")
-    parser.add_argument("--limit", type=int, help="at most this many samples")
+    """Run the job that the options describe; 0, or 2 after one line on stderr that names the cause.
+
+    >>> main(["--stream", "river:Phishing", "--learner", "pa"])  # doctest: +SKIP
+    """
     try:
-        _run(_settings(vars(parser.parse_args(argv))))
+        _run(_settings(vars(_parser().parse_args(argv))))
     except (PluginError, ValueError, TypeError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         print(f"onlinekit run: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="onlinekit run", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--stream", help="CSV, Parquet, svmlight/libsvm or .npz file, or river:NAME")
+    parser.add_argument("--target", help="the column to predict (default: the last; the array y of .npz)")
+    parser.add_argument("--learner", help="a name of `onlinekit list`")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="a parameter of the learner")
+    parser.add_argument("--monitor", help="a name of `onlinekit list`, or none")
+    parser.add_argument("--delay", type=int, help="samples between a prediction and its label (default: 0)")
+    parser.add_argument("--limit", type=int, help="at most this many samples")
+    parser.add_argument("--config", help="a TOML file with these options; the command line wins")
+    parser.add_argument("--save", metavar="MODEL", help="where to save the model at the end")
+    parser.add_argument("--resume", metavar="MODEL", help="a saved model to go on with, instead of --learner")
+    parser.add_argument("--predictions", metavar="FILE", help="a .csv or .jsonl file for every prediction")
+    parser.add_argument("--out", metavar="DIR", help="folder of report.html (default: onlinekit-run)")
+    return parser
+
+
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    settings = dict(DEFAULTS)
+    """The options, those of the command line over those of --config over the defaults, checked."""
+    chosen: dict[str, Any] = {}
     config = given.pop("config")
     if config:
         try:
-            table = tomllib.loads(Path(config).read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
+            chosen = tomllib.loads(Path(config).read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise RunError(f"{config}: {error}") from None
-        for key, value in table.items():
+        for key, value in chosen.items():
             if key not in DEFAULTS:
-                raise RunError(f"{config}: unknown option {key!r}; there are {', '.join(DEFAULTS)}")
-            if (key == "set") != isinstance(value, dict):
+                raise RunError(f"{config}: there is no option {key!r}{hint(key, DEFAULTS)}")
+            kind: type = {"set": dict, "delay": int, "limit": int}.get(key, str)
+            if type(value) is not kind:
                 raise RunError(f"{config}: {key!r} cannot be {value!r}")
-        settings |= table
-    pairs = dict(settings["set"])
+    pairs = dict(chosen.get("set", {}))
     for pair in given.pop("set") or ():
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise RunError(f"--set takes key=value, not {pair!r}")
         pairs[key] = _value(text)
-    settings |= {key: value for key, value in given.items() if value is not None}
-    settings["set"] = pairs
-    if settings["limit"] is not None and (not isinstance(settings["limit"], int) or settings["limit"] < 1):
-        raise RunError(f"limit must be a whole number from 1 on, not {settings['limit']!r}")
-    if settings["resume"] and pairs:
-        raise RunError("--set cannot change a model that is resumed")
+    chosen |= {key: value for key, value in given.items() if value is not None}
+    if chosen.get("resume") and (pairs or "learner" in chosen):
+        raise RunError("a model that is resumed keeps its class and parameters; leave out learner and set")
+    settings = DEFAULTS | chosen | {"set": pairs}
+    for key, least in (("limit", 1), ("delay", 0)):
+        if settings[key] is not None and settings[key] < least:
+            raise RunError(f"{key} must be a whole number from {least} on, not {settings[key]}")
+    for key in ("save", "predictions"):
+        # Told now and not after an hour of work.
+        folder = os.path.dirname(settings[key] or "") or "."
+        if settings[key] and not os.path.isdir(folder):
+            raise RunError(f"--{key}: there is no folder {folder!r}")
+    if settings["predictions"] and not settings["predictions"].endswith((".csv", ".jsonl")):
+        raise RunError(f"--predictions: the file must end in .csv or .jsonl, not {settings['predictions']!r}")
     return settings
 
 
 def _value(text: str) -> Any:
+    named = {"true": True, "false": False, "none": None}
+    if text.lower() in named:
+        return named[text.lower()]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
 
 
-def _run(settings: dict[str, Any]) -> None:
-    from river import metrics
+def _made(kind: str, name: str, params: Mapping[str, Any]) -> Any:
+    """An instance of the plugin, or a RunError that names the parameter."""
+    known = inspect.signature(get(kind, name)).parameters
+    for key in params:
+        if key not in known:
+            raise RunError(f"{kind} {name!r} has no parameter {key!r}{hint(key, known)}")
+    try:
+        return create(kind, name, **params)
+    except (TypeError, ValueError) as error:
+        raise RunError(f"{kind} {name!r}: {error}") from error
 
+
+def _learner(settings: Mapping[str, Any], labels: list[Any]) -> tuple[str, Any]:
+    """Name and instance of the learner that the options and the labels of the stream call for."""
+    if settings["resume"]:
+        from onlinekit.state import load
+
+        model = load(settings["resume"])
+        if not hasattr(model, "learn_one"):
+            raise RunError(f"{settings['resume']}: it holds a {type(model).__name__}, which is no learner")
+        return name_of(type(model)) or type(model).__name__, model
+    name = settings["learner"]
+    known = inspect.signature(get("learner", name)).parameters
+    params = dict(settings["set"])
+    # Streams from files are rarely scaled, and most learners need it.
+    if "standardize" in known:
+        params.setdefault("standardize", True)
+    if "classes" in known and not set(labels) <= {False, True}:
+        params.setdefault("classes", None)
+    return name, _made("learner", name, params)
+
+
+def _labels(stream: Any) -> list[Any]:
+    """The labels among the first samples, in order of appearance."""
+    labels = list(dict.fromkeys(y for _, y in itertools.islice(stream, PEEK)))
+    if not labels:
+        reasons = stream.skipped_reasons.most_common(1)
+        cause = f"all {stream.n_skipped} rows were skipped: {reasons[0][0]}" if reasons else "there are no rows in it"
+        raise RunError(f"{stream.name}: {cause}")
+    if len(labels) > 20 and any(isinstance(y, float) and not y.is_integer() for y in labels):
+        raise RunError(f"{stream.name}: the target has {len(labels)} different numbers, labels to classify are needed")
+    return labels
+
+
+def _run(settings: dict[str, Any]) -> None:
     from onlinekit.evaluate import prequential
-    from onlinekit.state import load, save
-    from onlinekit.streams import open_stream
+    from onlinekit.report import to_html
+    from onlinekit.state import save
+    from onlinekit.streams import open_stream, write_predictions
 
     stream = open_stream(settings["stream"], target=settings["target"], limit=settings["limit"])
-    params = dict(settings["set"])
-    if settings["learner"] == "logistic":
-        params.setdefault("standardize", True)
-    model = load(settings["resume"]) if settings["resume"] else create("learner", settings["learner"], **params)
+    labels = _labels(stream)
+    name, model = _learner(settings, labels)
+    if set(labels) == {-1, 1} and not getattr(model, "_multiclass", True):
+        stream.labels = {-1: False, 1: True}
     monitor = None
-    if settings["monitor"] not in (None, "none"):
-        monitor = create("monitor", settings["monitor"])
-        if hasattr(monitor, "signal"):
-            monitor = create("monitor", settings["monitor"], signal="error")
-    result = prequential(model, stream, metrics.Accuracy(), monitor)
-    if settings["save"]:
-        save(model, settings["save"])
+    if settings["monitor"] != "none":
+        signal = "signal" in inspect.signature(get("monitor", settings["monitor"])).parameters
+        monitor = _made("monitor", settings["monitor"], {"signal": "error"} if signal else {})
     out = Path(settings["out"])
     out.mkdir(parents=True, exist_ok=True)
-    result.to_html(out / "report.html")
-    seconds = result.timings["predict"] + result.timings["learn"]
-    rows = [
-        ("stream", stream.name),
-        ("learner", type(model).__name__),
-        ("samples", f"{result.n_samples}"),
-        ("skipped rows", f"{stream.n_skipped}"),
-        *((name, f"{value:.4f}") for name, value in result.metrics.items()),
-        ("samples/s", f"{result.n_samples / max(seconds, 1e-9):,.0f}"),
-    ]
-    if monitor is not None:
-        alarms = sum(verdict.decision == "retrain" for _, verdict in result.verdicts)
-        rows.append(("monitor", f"{settings['monitor']}: {alarms} retrain verdicts"))
-    rows.append(("report", str(out / "report.html")))
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:<{width}}  {value}")
+    result = prequential(model, stream, monitor=monitor, delay=settings["delay"])
+    result.name = name
+    if settings["save"]:
+        save(model, settings["save"])
+    if settings["predictions"]:
+        write_predictions(
+            settings["predictions"], zip(result.truths, result.predictions, result.confidences, strict=True)
+        )
+    details = {
+        "stream": settings["stream"],
+        "target": settings["target"] or "the last column, or the one that is given",
+        "samples": f"{result.n_samples:,}, labels {settings['delay']} samples late",
+        "rows skipped": _skipped(stream),
+        "learner": f"{name}: {_parameters(model)}",
+        "monitor": "none" if monitor is None else f"{settings['monitor']}: {_parameters(monitor)}",
+        "versions": _versions(),
+    }
+    page = to_html(result, f"{name} on {stream.name}", details=details)
+    (out / "report.html").write_text(page, encoding="utf-8")
+    _print(settings, stream, [result], out)
+
+
+def _skipped(stream: Any) -> str:
+    causes = ", ".join(f"{reason} ({n:,})" for reason, n in stream.skipped_reasons.most_common(5))
+    return f"{stream.n_skipped:,}" + (f": {causes}" if causes else "")
+
+
+def _parameters(plugin: Any) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in plugin._get_params().items()) or "no parameters"
+
+
+def _versions() -> str:
+    from importlib.metadata import version
+
+    packages = ("onlinekit", "river", "numba", "numpy")
+    return ", ".join([f"Python {sys.version.split()[0]}", *(f"{name} {version(name)}" for name in packages)])
+
+
+def _print(settings: Mapping[str, Any], stream: Any, results: list[Any], out: Path) -> None:
+    first = results[0]
+    rows = [("", "accuracy", "retrains", "samples/s")]
+    for each in results:
+        retrains = str(len(each.retrains)) if each.verdicts else "-"
+        rows.append((each.name, f"{each.accuracy:.4f}", retrains, f"{each.samples_per_second:,.0f}"))
+    rows.append(("no-change rule", f"{first.metrics['NoChange']:.4f}", "-", "-"))
+    rows.append(("majority rule", f"{first.metrics['Majority']:.4f}", "-", "-"))
+    wide = max(len(row[0]) for row in rows)
+    print(f"stream    {stream.name}\nsamples   {first.n_samples}\nskipped   {_skipped(stream)}\n")
+    for name, *cells in rows:
+        print(f"{name:<{wide}}" + "".join(f"{cell:>12}" for cell in cells))
+    print()
+    if settings["save"]:
+        print(f"model     {settings['save']}")
+    if settings["predictions"]:
+        print(f"labels    {settings['predictions']}")
+    print(f"report    {out / 'report.html'}")

@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from onlinekit._readers import READERS, Sample, Source, StreamError, river
@@ -26,6 +26,8 @@ class Stream:
         Where the rows come from.
     limit
         At most this many samples.
+    labels
+        Label -> the label to give out instead; others stay as they are.
 
     Raises
     ------
@@ -33,9 +35,12 @@ class Stream:
         While iterating, if the source turns out to be damaged or empty.
     """
 
-    def __init__(self, name: str, source: Source, limit: int | None = None) -> None:
+    def __init__(
+        self, name: str, source: Source, limit: int | None = None, labels: Mapping[Any, Any] | None = None
+    ) -> None:
         self.name = name
         self.limit = limit
+        self.labels = dict(labels or {})
         self.skipped_reasons: Counter[str] = Counter()
         self._source = source
 
@@ -55,7 +60,8 @@ class Stream:
 
     def __iter__(self) -> Iterator[Sample]:
         self.skipped_reasons.clear()
-        return itertools.islice(iter(self._source.rows(self._skip)), self.limit)
+        rows = itertools.islice(iter(self._source.rows(self._skip)), self.limit)
+        return ((x, self.labels.get(y, y)) for x, y in rows) if self.labels else rows
 
 
 def open_stream(uri: str | os.PathLike[str], target: str | None = None, limit: int | None = None) -> Stream:
