@@ -1,0 +1,332 @@
+"""Building blocks of the random-feature kernels; D components, K outputs (1 for two classes).
+
+A row is kept as its m entries that are not zero after scaling, in `cells` (4, capacity) float64:
+
+    cells[0]      the unscaled row of the last prediction (d,)
+    cells[1]      value of each entry, scaled
+    cells[2]      column of each entry
+    cells[3, 0]   clock + 1 of the last prediction, 0 for none;  cells[3, 1] its m
+
+`work` (5, max(D, K)) holds z, cos z, sin z, the gradient g (D,) and the scores (K,). `run` (10,) float64 holds:
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinekit.scaling import scaled, scaled_sparse
+from onlinekit_plugins.random_features.fma import fused
+from onlinekit_plugins.random_features.sincos import cosines, sincos
+
+CLOCK = 0  # samples learned
+GAIN = 1  # 1 / sigma: directions are kept as draws of N(0, 1)
+FIXED = 2  # 1 when sigma no longer follows the data
+WIDTH = 3  # mean |x|^2 of the scaled rows, which sigma "auto" goes by
+WINDOW = 4  # samples in the running window of WINDOW_SIZE ...
+WINDOW_UPDATES = 5  # ... and updates among them
+COLLAPSED = 6  # 1 when the last full window had more than 90 % updates
+UPDATES = 7  # updates in all
+KEPT = 8  # rows kept for the median rule
+LENGTHS = 9  # rows that sigma goes by so far
+RUN_SIZE = 10
+WINDOW_SIZE = 1000
+CLIP = 5.0  # scaled values are held within +-CLIP ...
+LIMIT = 1e15  # ... and others within +-LIMIT, so that no sum or product overflows, in float32 either
+Z, COS, SIN, GRADIENT, SCORES = 0, 1, 2, 3, 4
+
+
+@fused
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """a . b in eight partial sums, which the compiler turns into vectors; a, b (n,)."""
+    n = a.shape[0]
+    zero = a.dtype.type(0.0)
+    s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+        s4 += a[i + 4] * b[i + 4]
+        s5 += a[i + 5] * b[i + 5]
+        s6 += a[i + 6] * b[i + 6]
+        s7 += a[i + 7] * b[i + 7]
+    for i in range(whole, n):
+        s0 += a[i] * b[i]
+    return ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
+
+
+@fused
+def largest(a: np.ndarray) -> float:
+    """max |a_i| in eight partial maxima; a (n,); NaN entries do not count."""
+    n = a.shape[0]
+    zero = a.dtype.type(0.0)
+    m0, m1, m2, m3, m4, m5, m6, m7 = zero, zero, zero, zero, zero, zero, zero, zero
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        m0 = max(m0, abs(a[i]))
+        m1 = max(m1, abs(a[i + 1]))
+        m2 = max(m2, abs(a[i + 2]))
+        m3 = max(m3, abs(a[i + 3]))
+        m4 = max(m4, abs(a[i + 4]))
+        m5 = max(m5, abs(a[i + 5]))
+        m6 = max(m6, abs(a[i + 6]))
+        m7 = max(m7, abs(a[i + 7]))
+    for i in range(whole, n):
+        m0 = max(m0, abs(a[i]))
+    return max(max(max(m0, m4), max(m1, m5)), max(max(m2, m6), max(m3, m7)))
+
+
+@fused
+def combine(m: int, coefficients: np.ndarray, index: np.ndarray, rows: np.ndarray, z: np.ndarray) -> None:
+    """z += sum_e coefficients_e rows[index_e], e < m; rows (n, D), z (D,). Four rows a pass spare traffic of z."""
+    t = z.dtype.type
+    whole = m - m % 4
+    for e in range(0, whole, 4):
+        r0, r1 = rows[int(index[e])], rows[int(index[e + 1])]
+        r2, r3 = rows[int(index[e + 2])], rows[int(index[e + 3])]
+        a0, a1 = t(coefficients[e]), t(coefficients[e + 1])
+        a2, a3 = t(coefficients[e + 2]), t(coefficients[e + 3])
+        for i in range(z.shape[0]):
+            z[i] += (a0 * r0[i] + a1 * r1[i]) + (a2 * r2[i] + a3 * r3[i])
+    for e in range(whole, m):
+        row = rows[int(index[e])]
+        a0 = t(coefficients[e])
+        for i in range(z.shape[0]):
+            z[i] += a0 * row[i]
+
+
+@fused
+def clipped(value: float, limit: float) -> float:
+    """The value within +-limit; 0 for a NaN, which statistics of overflowing features can give."""
+    if abs(value) <= limit:
+        return value
+    if value > 0.0:
+        return limit
+    return -limit if value < 0.0 else 0.0
+
+
+@fused
+def gather(x: np.ndarray, cells: np.ndarray, stats: np.ndarray) -> int:
+    """Scale the row x (d,), clip it if it is standardised, keep what is not zero; the number m of entries."""
+    m = 0
+    limit = CLIP if stats.shape[1] > 0 else LIMIT
+    for j in range(x.shape[0]):
+        value = clipped(scaled(x, stats, j), limit)
+        if value != 0.0:
+            cells[1, m] = value
+            cells[2, m] = j
+            m += 1
+    return m
+
+
+@fused
+def gather_sparse(index: np.ndarray, value: np.ndarray, cells: np.ndarray, stats: np.ndarray) -> int:
+    """gather for a row given by its entries, index (m,) and value (m,): scaled without centring."""
+    m = 0
+    limit = CLIP if stats.shape[1] > 0 else LIMIT
+    for e in range(index.shape[0]):
+        v = clipped(scaled_sparse(index[e], value[e], stats), limit)
+        if v != 0.0:
+            cells[1, m] = v
+            cells[2, m] = index[e]
+            m += 1
+    return m
+
+
+@fused
+def project(
+    m: int, cells: np.ndarray, gain: float, directions: np.ndarray, phases: np.ndarray, work: np.ndarray
+) -> None:
+    """z = U x + b, u_i = gain directions[:, i]; directions (capacity, D), phases (D,)."""
+    z = work[Z, : phases.shape[0]]
+    z[:] = phases
+    # The key row is free: what it held is about to be replaced.
+    for e in range(m):
+        cells[0, e] = gain * cells[1, e]
+    combine(m, cells[0], cells[2], directions, z)
+
+
+@fused
+def turn(m: int, cells: np.ndarray, step: float, g: np.ndarray, directions: np.ndarray) -> None:
+    """directions[j] -= step x_j g for each entry x_j; g (D,)."""
+    t = g.dtype.type
+    for e in range(m):
+        row = directions[int(cells[2, e])]
+        a = t(-step * cells[1, e])
+        for i in range(g.shape[0]):
+            row[i] += a * g[i]
+
+
+@fused
+def turn_and_project(
+    cells: np.ndarray,
+    before: np.ndarray,
+    step: float,
+    gain: float,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """turn for the row in `before`, then project the row in `cells`, both with all d entries, in one pass over U."""
+    d = cells.shape[1]
+    t = phases.dtype.type
+    n = phases.shape[0]
+    z, g = work[Z, :n], work[GRADIENT, :n]
+    z[:] = phases
+    whole = d - d % 2
+    for j in range(0, whole, 2):
+        a0, a1 = t(-step * before[1, j]), t(-step * before[1, j + 1])
+        x0, x1 = t(gain * cells[1, j]), t(gain * cells[1, j + 1])
+        r0, r1 = directions[j], directions[j + 1]
+        for i in range(n):
+            u0 = r0[i] + a0 * g[i]
+            u1 = r1[i] + a1 * g[i]
+            r0[i] = u0
+            r1[i] = u1
+            z[i] += x0 * u0 + x1 * u1
+    for j in range(whole, d):
+        a0, x0 = t(-step * before[1, j]), t(gain * cells[1, j])
+        r0 = directions[j]
+        for i in range(n):
+            u0 = r0[i] + a0 * g[i]
+            r0[i] = u0
+            z[i] += x0 * u0
+
+
+@fused
+def look(work: np.ndarray, weights: np.ndarray, n: int, scale: float) -> None:
+    """Scores f_k = scale w_k . (cos z), or scale w_k . (cos z, sin z) when weights (K, 2 n) is as wide; n = D."""
+    if weights.shape[1] == n:
+        cosines(work[Z, :n], work[COS, :n])
+        for k in range(weights.shape[0]):
+            work[SCORES, k] = scale * dot(weights[k], work[COS, :n])
+    else:
+        sincos(work[Z, :n], work[SIN, :n], work[COS, :n])
+        for k in range(weights.shape[0]):
+            work[SCORES, k] = scale * (dot(weights[k, :n], work[COS, :n]) + dot(weights[k, n:], work[SIN, :n]))
+
+
+@fused
+def decide(work: np.ndarray, weights: np.ndarray, out: np.ndarray) -> int:
+    """out = (1 - p, p), p = sigmoid(f), or the softmax of f (K,); the winner's index, the lowest at a tie."""
+    if weights.shape[0] == 1:
+        f = min(max(float(work[SCORES, 0]), -700.0), 700.0)
+        p = 1.0 / (1.0 + math.exp(-f))
+        out[0] = 1.0 - p
+        out[1] = p
+        return 1 if f > 0.0 else 0
+    best = 0
+    for k in range(1, weights.shape[0]):
+        if work[SCORES, k] > work[SCORES, best]:
+            best = k
+    total = 0.0
+    for k in range(weights.shape[0]):
+        out[k] = math.exp(work[SCORES, k] - work[SCORES, best])
+        total += out[k]
+    for k in range(weights.shape[0]):
+        out[k] /= total
+    return best
+
+
+@fused
+def squared(m: int, cells: np.ndarray) -> float:
+    """|x|^2 of the scaled row."""
+    total = 0.0
+    for e in range(m):
+        total += cells[1, e] * cells[1, e]
+    return total
+
+
+@fused
+def axpy(a: float, x: np.ndarray, y: np.ndarray) -> None:
+    """y += a x; x, y (n,)."""
+    factor = y.dtype.type(a)
+    for i in range(y.shape[0]):
+        y[i] += factor * x[i]
+
+
+@fused
+def correct(
+    y: int,
+    w: float,
+    norm: float,
+    work: np.ndarray,
+    weights: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> float:
+    """One step on the hinge loss for the row whose z and scores are in `work`; the step of the directions.
+
+    Two classes, y = +-1: loss = 1 - y f, v = y w_0. More: s the best rival, loss = 1 - f_y + f_s, v = w_y - w_s.
+    If loss > 0: g_i = scale v_i sin z_i (with sines, scale (v_i sin z_i - v_{D+i} cos z_i)), all from the old
+    state, then w += eta1 scale phi (and -= for s), b -= eta3 g, and it is for the caller to do
+    u_i -= h g_i x, h = min(eta2, rotation / (max |g| |x|^2)), `norm` = |x|^2. Steps are times the sample weight w.
+    """
+    n = phases.shape[0]
+    run[CLOCK] += 1.0
+    run[WINDOW] += 1.0
+    sign, k, s = 1.0, y, -1
+    if weights.shape[0] == 1:
+        k = 0
+        sign = 1.0 if y == 1 else -1.0
+        loss = 1.0 - sign * work[SCORES, 0]
+    else:
+        s = 1 if y == 0 else 0
+        for r in range(weights.shape[0]):
+            if r != y and work[SCORES, r] > work[SCORES, s]:
+                s = r
+        loss = 1.0 - (work[SCORES, y] - work[SCORES, s])
+    h = 0.0
+    # Asked this way round, a NaN learns nothing.
+    if loss > 0.0:
+        run[UPDATES] += 1.0
+        run[WINDOW_UPDATES] += 1.0
+        z, c, sine, g = work[Z, :n], work[COS, :n], work[SIN, :n], work[GRADIENT, :n]
+        pairs = weights.shape[1] != n
+        if eta2 != 0.0 or eta3 != 0.0:
+            t = g.dtype.type
+            if not pairs:
+                sincos(z, sine, c)
+            a = t(sign * scale)
+            own, other = weights[k, :n], weights[max(s, 0), :n]
+            if s < 0:
+                for i in range(n):
+                    g[i] = a * own[i] * sine[i]
+            else:
+                for i in range(n):
+                    g[i] = a * (own[i] - other[i]) * sine[i]
+            if pairs:
+                own, other = weights[k, n:], weights[max(s, 0), n:]
+                if s < 0:
+                    for i in range(n):
+                        g[i] -= a * own[i] * c[i]
+                else:
+                    for i in range(n):
+                        g[i] -= a * (own[i] - other[i]) * c[i]
+            h = eta2 * w
+            steepest = largest(g)
+            if steepest * norm * h > rotation:
+                h = rotation / (steepest * norm)
+            if eta3 != 0.0:
+                axpy(-eta3 * w, g, phases)
+        step = sign * w * eta1 * scale
+        axpy(step, c, weights[k, :n])
+        if s >= 0:
+            axpy(-step, c, weights[s, :n])
+        if pairs:
+            axpy(step, sine, weights[k, n:])
+            if s >= 0:
+                axpy(-step, sine, weights[s, n:])
+    if run[WINDOW] >= WINDOW_SIZE:
+        run[COLLAPSED] = 1.0 if run[WINDOW_UPDATES] > 0.9 * WINDOW_SIZE else 0.0
+        run[WINDOW] = 0.0
+        run[WINDOW_UPDATES] = 0.0
+    return h

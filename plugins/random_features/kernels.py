@@ -1,0 +1,416 @@
+"""Kernels of the random-feature learners: one call predicts or learns, scaling, cache and clip inside.
+
+x (d,); work (5, max(D, K)) and cells (4, capacity) are scratch, see core_kernels; stats (5, capacity or 0); weights
+(K, D), or (K, 2 D) with sines; directions (capacity, D); phases (D,); run (10,); sample (capacity, kept rows or 0).
+phi = scale (cos z), or scale (cos z, sin z), with z = U x + b; K = 1 for two classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinekit.scaling import finite
+from onlinekit_plugins.random_features.blocked_kernels import BLOCK_FROM, predict_blocked, run_blocked
+from onlinekit_plugins.random_features.core_kernels import (
+    CLOCK,
+    GAIN,
+    GRADIENT,
+    correct,
+    decide,
+    gather,
+    gather_sparse,
+    look,
+    project,
+    squared,
+    turn,
+    turn_and_project,
+)
+from onlinekit_plugins.random_features.fma import fused
+from onlinekit_plugins.random_features.sigma_kernels import settle, settle_sparse
+
+
+@fused
+def predict(
+    x: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> int:
+    """out (K,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
+    if not finite(x):
+        return -1
+    m = gather(x, cells, stats)
+    project(m, cells, run[GAIN], directions, phases, work)
+    look(work, weights, phases.shape[0], scale)
+    # Learning usually follows with the same row: what was found here holds while the clock stands still.
+    for j in range(x.shape[0]):
+        cells[0, j] = x[j]
+    cells[3, 0] = run[CLOCK] + 1.0
+    cells[3, 1] = m
+    return decide(work, weights, out)
+
+
+@fused
+def learn(
+    x: np.ndarray,
+    y: int,
+    w: float,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> int:
+    """The step of core_kernels.correct, scaled by the statistics of the rows before; 0, or -1 if x is not finite."""
+    if not finite(x):
+        return -1
+    n = phases.shape[0]
+    same = cells[3, 0] == run[CLOCK] + 1.0
+    if same:
+        for j in range(x.shape[0]):
+            same &= cells[0, j] == x[j]
+    if same:
+        m = int(cells[3, 1])
+    else:
+        m = gather(x, cells, stats)
+        project(m, cells, run[GAIN], directions, phases, work)
+        look(work, weights, n, scale)
+    norm = squared(m, cells)
+    h = correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation)
+    if h != 0.0:
+        turn(m, cells, h / run[GAIN], work[GRADIENT, :n], directions)
+    settle(x, norm, stats, run, sample)
+    return 0
+
+
+@fused
+def run_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    predicting: bool,
+    winners: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """Learn each row of X (n, d), after predicting it if asked to.
+
+    The turn of the directions that a row calls for waits for the next row, and both are done in one pass over U.
+    """
+    d = X.shape[1]
+    n = phases.shape[0]
+    cells[3, 0] = 0.0
+    now, before = np.empty((4, d)), np.empty((4, d))
+    step, waiting = 0.0, 0
+    for t in range(X.shape[0]):
+        m = gather(X[t], now, stats)
+        if step != 0.0 and m == d and waiting == d:
+            turn_and_project(now, before, step, run[GAIN], directions, phases, work)
+        else:
+            if step != 0.0:
+                turn(waiting, before, step, work[GRADIENT, :n], directions)
+            project(m, now, run[GAIN], directions, phases, work)
+        look(work, weights, n, scale)
+        if predicting:
+            winners[t] = decide(work, weights, out[t])
+        norm = squared(m, now)
+        h = correct(y[t], w[t], norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation)
+        step = h / run[GAIN]
+        waiting = m
+        settle(X[t], norm, stats, run, sample)
+        now, before = before, now
+    if step != 0.0:
+        turn(waiting, before, step, work[GRADIENT, :n], directions)
+
+
+@fused
+def learn_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """learn for each row of X (n, d), y (n,), w (n,): blocked or row by row, whichever is faster for the shape."""
+    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    if X.shape[1] >= BLOCK_FROM:
+        run_blocked(X, y, w, False, y, X, *args)
+    else:
+        run_rows(X, y, w, False, y, X, *args)
+
+
+@fused
+def predict_rows(
+    X: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """predict for each row of X (n, d) into winners (n,) and out (n, K)."""
+    cells[3, 0] = 0.0
+    if X.shape[1] >= BLOCK_FROM:
+        predict_blocked(X, winners, out, work, cells, stats, weights, directions, phases, run, scale)
+        return
+    for t in range(X.shape[0]):
+        m = gather(X[t], cells, stats)
+        project(m, cells, run[GAIN], directions, phases, work)
+        look(work, weights, phases.shape[0], scale)
+        winners[t] = decide(work, weights, out[t])
+
+
+@fused
+def prequential_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """predict, then learn, each row of X (n, d): the scores are found once for both."""
+    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    if X.shape[1] >= BLOCK_FROM:
+        run_blocked(X, y, w, True, winners, out, *args)
+    else:
+        run_rows(X, y, w, True, winners, out, *args)
+
+
+@fused
+def predict_sparse(
+    index: np.ndarray,
+    value: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> int:
+    """predict for a row given by its entries, index (m,) and value (m,): O(m D)."""
+    cells[3, 0] = 0.0
+    m = gather_sparse(index, value, cells, stats)
+    project(m, cells, run[GAIN], directions, phases, work)
+    look(work, weights, phases.shape[0], scale)
+    return decide(work, weights, out)
+
+
+@fused
+def run_sparse(
+    index: np.ndarray,
+    value: np.ndarray,
+    y: int,
+    w: float,
+    predicting: bool,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> int:
+    """Learn a row given by its entries, after predicting it if asked to; the winner's index, or 0."""
+    n = phases.shape[0]
+    cells[3, 0] = 0.0
+    m = gather_sparse(index, value, cells, stats)
+    project(m, cells, run[GAIN], directions, phases, work)
+    look(work, weights, n, scale)
+    winner = decide(work, weights, out) if predicting else 0
+    norm = squared(m, cells)
+    h = correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation)
+    if h != 0.0:
+        turn(m, cells, h / run[GAIN], work[GRADIENT, :n], directions)
+    settle_sparse(index, value, norm, stats, run, sample)
+    return winner
+
+
+@fused
+def learn_sparse(
+    index: np.ndarray,
+    value: np.ndarray,
+    y: int,
+    w: float,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> int:
+    """learn for a row given by its entries, index (m,) and value (m,): O(m D)."""
+    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    return run_sparse(index, value, y, w, False, value, *args)
+
+
+@fused
+def learn_sparse_rows(
+    indptr: np.ndarray,
+    index: np.ndarray,
+    value: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """learn_sparse for each of the n rows; row t has the entries indptr[t] .. indptr[t + 1]."""
+    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    for t in range(y.shape[0]):
+        part = slice(indptr[t], indptr[t + 1])
+        run_sparse(index[part], value[part], y[t], w[t], False, value, *args)
+
+
+@fused
+def predict_sparse_rows(
+    indptr: np.ndarray,
+    index: np.ndarray,
+    value: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """predict_sparse for each of the n rows into winners (n,) and out (n, K)."""
+    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    for t in range(winners.shape[0]):
+        part = slice(indptr[t], indptr[t + 1])
+        winners[t] = predict_sparse(index[part], value[part], out[t], *args)
+
+
+@fused
+def prequential_sparse_rows(
+    indptr: np.ndarray,
+    index: np.ndarray,
+    value: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+    cells: np.ndarray,
+    stats: np.ndarray,
+    weights: np.ndarray,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    run: np.ndarray,
+    sample: np.ndarray,
+    scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
+) -> None:
+    """predict, then learn, each of the n rows."""
+    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    for t in range(y.shape[0]):
+        part = slice(indptr[t], indptr[t + 1])
+        winners[t] = run_sparse(index[part], value[part], y[t], w[t], True, out[t], *args)
