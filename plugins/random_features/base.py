@@ -160,8 +160,8 @@ class RandomFeatureClassifier(ArrayClassifier):
         collapsed = float(self._arrays["run"][COLLAPSED])
         if collapsed and not self._told:
             warnings.warn(
-                f"{type(self).__name__} changed its weights on more than 90 % of 1,000 samples in a row: it has learned "
-                "next to nothing yet. Check the scale of the features and sigma, and keep max_rotation finite",
+                f"{type(self).__name__} changed its weights on more than 90 % of 1,000 samples in a row: it has "
+                "learned next to nothing yet. Check the scale of the features and sigma, and keep max_rotation finite",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -179,7 +179,8 @@ def _checked_directions(directions: tuple[Any, Any], n_components: int) -> tuple
         raise ValueError("directions must be a pair (u, b) of arrays of numbers") from None
     if u.ndim != 2 or u.shape[0] != n_components or b.shape != (n_components,):
         raise ValueError(
-            f"directions must be (u, b) of shapes ({n_components}, d) and ({n_components},), not {u.shape} and {b.shape}"
+            f"directions must be (u, b) of shapes ({n_components}, d) and ({n_components},), "
+            f"not {u.shape} and {b.shape}"
         )
     if not (np.isfinite(u).all() and np.isfinite(b).all()):
         raise ValueError("directions holds a value that is not finite")

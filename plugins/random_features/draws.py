@@ -1,31 +1,37 @@
-"""Random draws that belong to a feature's name and a seed, whenever the feature comes and whoever draws."""
+"""Random directions and phases that depend on the seed and a feature's name alone, not on any order."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import numbers
 from typing import Any
 
 import numpy as np
 
 
-def name_key(name: Any) -> int:
-    """A number of 64 bits for a feature name, the same in every process; equal numbers (1, 1.0, True) give one key."""
-    if isinstance(name, (numbers.Real, np.generic)):
-        value = float(name)
-        name = int(value) if value.is_integer() else value
-    return int.from_bytes(hashlib.blake2b(repr(name).encode(), digest_size=8).digest(), "little")
+def _words(seed: int, kind: str, name: Any) -> list[int]:
+    """Seed words for one name; names that are equal as dict keys (1, 1.0, True) give equal words."""
+    if isinstance(name, np.generic):
+        name = name.item()
+    if isinstance(name, numbers.Real) and math.isfinite(name) and name == int(name):
+        name = int(name)
+    digest = hashlib.blake2b(f"{kind}:{name!r}".encode(), digest_size=16).digest()
+    return [seed, *np.frombuffer(digest, dtype="<u4").tolist()]
 
 
-def normal_row(seed: int, name: Any, size: int) -> np.ndarray:
-    """`size` standard normal numbers for the feature `name`.
+def direction(seed: int, name: Any, n_components: int) -> np.ndarray:
+    """The row of a feature: n_components draws of N(0, 1), to be divided by sigma.
 
     Examples
     --------
-    >>> from onlinekit_plugins.random_features.draws import normal_row
-    >>> bool((normal_row(1, "a", 3) == normal_row(1, "a", 3)).all())
+    >>> from onlinekit_plugins.random_features.draws import direction
+    >>> bool((direction(1, "height", 5) == direction(1, "height", 5)).all())
     True
-    >>> bool((normal_row(1, "a", 3) == normal_row(1, "b", 3)).any())
-    False
     """
-    return np.random.default_rng([seed, name_key(name)]).normal(size=size)
+    return np.random.default_rng(_words(seed, "direction", name)).standard_normal(n_components)
+
+
+def phases(seed: int, n_components: int) -> np.ndarray:
+    """n_components draws of the uniform distribution on [0, 2 pi)."""
+    return np.random.default_rng(_words(seed, "phases", None)).uniform(0.0, 2.0 * np.pi, n_components)
