@@ -6,12 +6,14 @@ Layout: magic (8 bytes), version and header length (little-endian uint32, uint64
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
+import numbers
 import os
+import secrets
 import struct
 import sys
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -52,11 +54,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     header = json.dumps({"root": root, "arrays": table}, allow_nan=False).encode()
     parts = [_FIXED.pack(MAGIC, VERSION, len(header)), header, *(a.tobytes() for a in arrays)]
     body = b"".join(parts)
-    target = os.path.abspath(os.fspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=".onlinekit-", dir=os.path.dirname(target))
+    _write(os.path.realpath(os.fspath(path)), body + hashlib.sha256(body).digest())
+
+
+def _write(target: str, data: bytes) -> None:
+    """Replace a file in one step that a crash cannot split."""
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(body + hashlib.sha256(body).digest())
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -64,6 +72,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+    if os.name == "posix":
+        # The new name is on disk only when the folder is; elsewhere a folder cannot be opened.
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -109,6 +124,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         AttributeError,
         RecursionError,
         OverflowError,
+        MemoryError,
     ) as error:
         raise StateError(f"{os.fspath(path)!r} is no valid model: {error}") from error
 
@@ -176,13 +192,64 @@ def _decode(node: Any, arrays: list[np.ndarray]) -> Any:
         raise StateError(f"unknown tag {tag!r}")
     kind, name, state = value
     cls: Any = _class(name) if kind == "class" else registry.get(kind, name)
-    model: Any = object.__new__(cls)
     plain = _decode(state, arrays)
+    _check_state(cls, plain)
+    model: Any = object.__new__(cls)
     if hasattr(cls, "__setstate__"):
         model.__setstate__(plain)
     else:
         model.__dict__.update(plain)
+    _check_arrays(model)
     return model
+
+
+def _check_state(cls: Any, state: Any) -> None:
+    """Raise StateError unless the state is one that an instance of the class could have.
+
+    A fresh instance is made of the parameters in the state, so that the class itself checks them; the state must
+    have the attributes of that instance, no more and no fewer, each of the same type.
+    """
+    if not isinstance(state, dict):
+        raise StateError(f"the state of {cls.__name__} is no dict")
+    params = {name: state[name] for name in inspect.signature(cls).parameters if name in state}
+    own = cls(**params).__getstate__()
+    if state.keys() != own.keys():
+        names = ", ".join(sorted(map(repr, state.keys() ^ own.keys())))
+        raise StateError(f"the state of {cls.__name__} has too much or too little: {names}")
+    for name, value in state.items():
+        if name not in params and not _alike(value, own[name]):
+            raise StateError(f"attribute {name!r} of {cls.__name__} cannot be a {type(value).__name__}")
+
+
+def _alike(value: Any, model: Any) -> bool:
+    """Whether two values are of the same type; any numbers are, and None stands in for anything."""
+    if value is None or model is None:
+        return True
+    if isinstance(model, np.ndarray):
+        return isinstance(value, np.ndarray) and (value.dtype, value.ndim) == (model.dtype, model.ndim)
+    if isinstance(model, (numbers.Number, np.bool_)):
+        return isinstance(value, (numbers.Number, np.bool_))
+    return type(value) is type(model)
+
+
+def _check_arrays(model: Any) -> None:
+    """Raise StateError unless the arrays have the sizes that the kernels, which do not check bounds, rely on."""
+    from onlinekit.learner import ArrayClassifier
+
+    if not isinstance(model, ArrayClassifier):
+        return
+    names = model._schema.names
+    if len(model._schema.index) != len(names) or not len(names) <= model._capacity:
+        raise StateError(f"{len(names)} features do not fit: a name twice, or a capacity of {model._capacity}")
+    fresh = type(model)(**model._get_params())
+    wanted = {name: (model._shape(axes), fresh._arrays[name].dtype) for name, axes in model.arrays.items()}
+    wanted["_stats"] = ((fresh._stats.shape[0], model._capacity if fresh._stats.shape[1] else 0), fresh._stats.dtype)
+    if model._arrays.keys() != model.arrays.keys():
+        raise StateError(f"the arrays are {list(model._arrays)}, not {list(model.arrays)}")
+    for name, (shape, dtype) in wanted.items():
+        array = model._stats if name == "_stats" else model._arrays[name]
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+            raise StateError(f"array {name!r} is not of type {dtype} and shape {shape}")
 
 
 def _class(target: str) -> type:
@@ -194,6 +261,7 @@ def _class(target: str) -> type:
     found: Any = sys.modules.get(module_name)
     for part in path.split("."):
         found = getattr(found, part, None)
-    if not (isinstance(found, type) and issubclass(found, base.Base)):
+    plugin = isinstance(found, type) and issubclass(found, base.Base)
+    if not plugin or not (issubclass(found, (base.Classifier, base.Regressor)) or hasattr(found, "verdict")):
         raise StateError(f"class {target!r} is neither registered nor imported as a learner or monitor")
     return found
