@@ -243,7 +243,8 @@ def _check_arrays(model: Any) -> None:
         raise StateError(f"{len(names)} features do not fit: a name twice, or a capacity of {model._capacity}")
     fresh = type(model)(**model._get_params())
     wanted = {name: (model._shape(axes), fresh._arrays[name].dtype) for name, axes in model.arrays.items()}
-    wanted["_stats"] = ((fresh._stats.shape[0], model._capacity if fresh._stats.shape[1] else 0), fresh._stats.dtype)
+    if model.standardize:
+        wanted["_stats"] = ((fresh._stats.shape[0], model._capacity), fresh._stats.dtype)
     if model._arrays.keys() != model.arrays.keys():
         raise StateError(f"the arrays are {list(model._arrays)}, not {list(model.arrays)}")
     for name, (shape, dtype) in wanted.items():

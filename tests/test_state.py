@@ -202,6 +202,35 @@ def test_forged_attributes_are_refused(tmp_path, name, value, cause):
         state.load(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pairs, table: table.__setitem__(0, ["<f8", [1, 1]]),
+        lambda pairs, table: table.__setitem__(0, ["<f4", [2, 4]]),
+        lambda pairs, table: pairs.__setitem__("_capacity", 10**9),
+        lambda pairs, table: pairs.__setitem__("_capacity", 1),
+        lambda pairs, table: pairs.__setitem__("_features", {"l": ["a", "a"]}),
+        lambda pairs, table: pairs.__setitem__("_features", {"l": list("abcdefgh")}),
+        lambda pairs, table: pairs.__setitem__("_features", {"l": [{"l": []}]}),
+        lambda pairs, table: pairs.__setitem__("_arrays", {"d": []}),
+        lambda pairs, table: pairs.__setitem__("lr", -1.0),
+    ],
+)
+def test_arrays_that_do_not_fit_never_reach_a_kernel(tmp_path, change):
+    """Kernels do not check bounds, so an array that is too small would be written behind its end."""
+    path = tmp_path / "m"
+    model = registry.create("learner", "logistic", standardize=True)
+    model.learn_one({"a": 1.0, "b": 2.0}, True)
+    state.save(model, path)
+    header, body = opened(path)
+    pairs = dict(entries(header))
+    change(pairs, header["arrays"])
+    header["root"]["m"][2]["d"] = list(pairs.items())
+    forge(path, header, body[: sum(int(np.dtype(t).itemsize * math.prod(s)) for t, s in header["arrays"])])
+    with pytest.raises(state.StateError):
+        state.load(path)
+
+
 def test_a_process_killed_while_saving_leaves_the_old_file_whole(tmp_path):
     path = tmp_path / "m"
     for call in ("fsync", "replace"):
