@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-import math
+import copy
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from onlinekit.learner import ArrayClassifier
-from onlinekit.schema import is_finite_number, read_batch
+from onlinekit.labels import BinaryLabels
+from onlinekit.scaling import finite
+from onlinekit.schema import bad_value, is_finite_number, read_batch
 from onlinekit_plugins.bayes_logistic import kernels
+from onlinekit_plugins.bayes_logistic import shared_kernels as layout
+from onlinekit_plugins.bayes_logistic.posterior import INTERCEPT, Posterior
 
-INTERCEPT = "__intercept__"
 MODES = {
-    None: kernels.NONE,
-    "uncertainty": kernels.UNCERTAINTY,
-    "uncertainty_mean": kernels.UNCERTAINTY_MEAN,
-    "constant": kernels.CONSTANT,
-    "auto": kernels.AUTO,
+    None: layout.NONE,
+    "uncertainty": layout.UNCERTAINTY,
+    "uncertainty_mean": layout.UNCERTAINTY_MEAN,
+    "constant": layout.CONSTANT,
+    "auto": layout.AUTO,
 }
 AUTO_RATES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
+PRIOR_MAX = 1e100  # beyond it a finite row can have an infinite logit variance
 
 
-class BayesianLogisticRegression(ArrayClassifier):
+class PartialLabels(BinaryLabels):
+    """The two classes, and None for a sample without a label (class index 2)."""
+
+    def find(self, label: Any) -> int:
+        """The class index of a label; ValueError when it is neither True nor False nor None."""
+        return 2 if label is None else super().find(label)
+
+
+class BayesianLogisticRegression(Posterior):
     """Online Bayesian logistic regression with a Gaussian posterior N(mu, Sigma) over the weights.
 
     p(y = 1 | x) = sigm(a / sqrt(1 + pi s2 / 8)) with a = mu'x, s2 = x'Px (2.17-2.20, 2.22). A label moves the
@@ -100,8 +111,8 @@ class BayesianLogisticRegression(ArrayClassifier):
         standardize: bool = False,
         on_invalid: str = "raise",
     ) -> None:
-        if not (is_finite_number(prior_var) and prior_var > 0):
-            raise ValueError(f"prior_var must be a positive number, not {prior_var!r}")
+        if not (is_finite_number(prior_var) and 0 < prior_var <= PRIOR_MAX):
+            raise ValueError(f"prior_var must be a positive number up to {PRIOR_MAX}, not {prior_var!r}")
         if not (drift is None or isinstance(drift, str)) or drift not in MODES:
             raise ValueError(f"drift must be one of {list(MODES)}, not {drift!r}")
         if not (is_finite_number(alpha) and 0 <= alpha <= 1):
@@ -119,21 +130,61 @@ class BayesianLogisticRegression(ArrayClassifier):
         self.bounded, self.update, self.intercept, self.c_by_feature = bounded, update, intercept, c_by_feature
         self._form = covariance  # the parameter `covariance` shares its name with the method
         super().__init__(standardize=standardize, on_invalid=on_invalid)
-        state = self._arrays["state"]
-        state[:, kernels.VAR0] = prior_var
-        state[:, kernels.RATE0] = self._rate(INTERCEPT)
+        groups, state = self._groups(), self._arrays["state"]
+        state[:, layout.STARTED] = 1.0  # the intercept is there from the start
+        state[:, layout.STEPS] = 1.0  # so that fresh scratch, all 0, is of no step
+        state[:, layout.RATES :: 2] = np.transpose([AUTO_RATES]) if drift == "auto" else groups
+        self._arrays["cov"][:, 0] = prior_var
+        self._arrays["weights"][:, layout.GROUP, 0] = groups.index(self._rate(INTERCEPT))
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether rows with few entries cost only what they hold: so with a diagonal covariance."""
+        return self._form == "diag"
 
     @property
     def arrays(self) -> Mapping[str, tuple[str | int, ...]]:  # type: ignore[override]
-        """The shapes of the state; see kernels."""
+        """The shapes of the state; see shared_kernels."""
         m = len(AUTO_RATES) if self.drift == "auto" else 1
         return {
-            "mean": (m, "features"),
-            "cov": (m, "features", "features" if self._form == "full" else 1),
-            "cross": (m, "features"),
-            "state": (m, 7),
-            "rates": (m, "features"),
+            "weights": (m, 3, "columns"),
+            "cov": (m, "cells"),
+            "state": (m, layout.RATES + 2 * len(self._groups())),
         }
+
+    def _sizes(self) -> dict[str, int]:
+        columns = self._capacity + 1
+        return {"columns": columns, "cells": columns if self._form == "diag" else columns * (columns + 1) // 2}
+
+    def _scratch(self) -> tuple[np.ndarray, ...]:
+        m = len(self._arrays["state"])
+        return (np.zeros((2 + 3 * m, len(self._schema) + layout.SPARE)),)
+
+    def _hyper(self) -> tuple[Any, ...]:
+        numbers = (self.prior_var, self.alpha, MODES[self.drift], self.bounded, self.update == "adf",
+                   self._form == "diag", self.intercept)  # fmt: skip
+        return (np.array(numbers, dtype=np.float64),)
+
+    def _rate(self, name: Any) -> float:
+        return 0.0 if self.drift == "auto" else float((self.c_by_feature or {}).get(name, self.c))
+
+    def _groups(self) -> list[float]:
+        """The distinct drift constants, `c` first ("auto": one place, in which each model has its own)."""
+        rates = [] if self.drift == "auto" else [float(self.c), *map(float, (self.c_by_feature or {}).values())]
+        return list(dict.fromkeys(rates or [0.0]))
+
+    def _features_added(self, names: Sequence[Any], start: int) -> None:
+        weights, state, groups = self._arrays["weights"], self._arrays["state"], self._groups()
+        for k, name in enumerate(names, start + 1):
+            g = groups.index(self._rate(name))
+            weights[:, layout.GROUP, k] = g
+            weights[:, layout.SINCE, k] = state[:, layout.RATES + 2 * g + 1]
+            self._arrays["cov"][:, k if self._form == "diag" else k * (k + 3) // 2] = self.prior_var
+
+    def _make_labels(self, names: Sequence[Any]) -> BinaryLabels:
+        return PartialLabels()
 
     def _get_params(self) -> dict[str, Any]:
         return {**super()._get_params(), "covariance": self._form}
@@ -142,137 +193,87 @@ class BayesianLogisticRegression(ArrayClassifier):
         # River's form reads every parameter by getattr and would find the method covariance.
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._get_params().items())})"
 
-    def _hyper(self) -> tuple[Any, ...]:
-        return (float(self.prior_var), float(self.alpha), MODES[self.drift], bool(self.bounded),
-                self.update == "adf", self._form == "diag", bool(self.intercept), bool(self.standardize))  # fmt: skip
+    # -- learning and predicting -----------------------------------------------------------------------------
 
-    def _rate(self, name: Any) -> Any:
-        return AUTO_RATES if self.drift == "auto" else float((self.c_by_feature or {}).get(name, self.c))
-
-    def _features_added(self, names: Sequence[Any], start: int) -> None:
-        for j, name in enumerate(names, start):
-            self._arrays["rates"][:, j] = self._rate(name)
-
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn one sample; y = None is an unlabelled step, which only fades the label count."""
-        if y is None:
-            self._arrays["state"][:, kernels.COUNT] *= self.alpha
+    def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
+        if y is not None:
+            super()._learn(x, y, w)
             return
-        super().learn_one(x, y, w)
-
-    def _extra(self, x: Mapping[Any, Any]) -> float:
-        """Logit variance of the features never seen: prior_var x_j^2 each (0 when scaled by no statistics)."""
-        if self.standardize or x.keys() <= self._schema.index.keys():
-            return 0.0
-        values = [(k, x[k]) for k in self._schema.unknown(x)]
-        if self.on_invalid == "skip":
-            values = [(k, v) for k, v in values if is_finite_number(v)]
-        elif not all(is_finite_number(v) for _, v in values):
+        _, value = self._schema.entries(x)
+        if kernels.unlabelled(value, self._arrays["state"], self._args[-1]) < 0:
             raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-        return float(self.prior_var) * sum(float(v) ** 2 for _, v in values)
 
-    def _row(self, x: dict[Any, Any]) -> np.ndarray:
-        row = np.empty(len(self._schema))
-        if self.on_invalid == "skip" and isinstance(x, Mapping):
-            self._schema.pack_valid(x, row)
-        else:
-            self._schema.pack(x, row)
-        return row
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """{False: 1 - p, True: p} with p of (2.17), the numbers of the step before an update."""
+        if len(x) == self._n:
+            buffer = self._take_packed(x)
+            if buffer is not None:
+                p = kernels.probability(buffer.row, *buffer.args)
+                if p >= 0.0:
+                    self._pool.append(buffer)
+                    return {False: 1.0 - p, True: p}
+        return super().predict_proba_one(x)
+
+    def _entries(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of a dict to predict for, features never seen in the columns behind the known ones."""
+        if self.standardize:  # by no statistics such a feature is 0
+            return super()._entries(x)
+        try:
+            index, value = self._schema.entries(x)
+            if not finite(value):
+                raise self._schema.complaint(x) or ValueError("a value of x is not finite")
+        except (TypeError, ValueError):
+            if self.on_invalid == "raise" or not isinstance(x, Mapping):
+                raise
+            index, value = self._schema.entries({k: v for k, v in x.items() if is_finite_number(v)})
+        new = np.flatnonzero(index < 0)
+        index[new] = self._n + np.arange(len(new))
+        return index, value
 
     def _predict(self, x: dict[Any, Any]) -> tuple[int, Any]:
-        row, buffer = self._row(x), self._take()
-        winner = kernels.predict_extra(row, self._extra(x), buffer.out, *self._args)
+        if len(x) == self._n:
+            buffer = self._take_packed(x)
+            if buffer is not None:
+                winner = kernels.predict(buffer.row, buffer.out, *buffer.args)
+                if winner >= 0:
+                    return winner, buffer
+        index, value = self._entries(x)
+        buffer = self._take()
+        if self._is_sparse(len(index)):
+            winner = kernels.predict_sparse(index, value, buffer.out, *buffer.args)
+        else:
+            row = np.zeros(max(self._n, int(index.max(initial=-1)) + 1))
+            row[index] = value
+            winner = kernels.predict(row, buffer.out, *buffer.args)
         if winner < 0:
-            raise self._schema.complaint(x) or ValueError("the logit is not finite")
+            raise ValueError("the logit of x is not finite")
         return winner, buffer
 
     def _predict_batch(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        if self.standardize:
+            return super()._predict_batch(X)
+        if self.sparse and sparse.issparse(X):
+            # A feature never seen is one at its prior.
+            columns = np.unique(X.tocoo().coords[1]).tolist()
+            unknown = self._schema.unknown(columns)
+            if not unknown:
+                return super()._predict_batch(X)
+            grown = copy.deepcopy(self)
+            grown._grow_features(unknown)
+            return grown._predict_batch(X)
         values, columns = read_batch(X, self.on_invalid == "skip")
-        out = np.empty((len(values), 2))
-        winners = np.zeros(len(values), dtype=np.int64)
-        for t, row in enumerate(values.tolist()):
-            winners[t], buffer = self._predict(dict(zip(columns, row, strict=True)))
-            out[t] = buffer.out
+        bad = ~np.isfinite(values)
+        if bad.any():
+            if self.on_invalid == "raise":
+                t, j = (int(i) for i in np.argwhere(bad)[0])
+                raise ValueError(f"row {t}: {bad_value(columns[j], float(values[t, j]))}")
+            values = np.where(bad, 0.0, values)
+        rows = self._schema.matrix(values, columns)
+        new = [j for j, name in enumerate(columns) if name not in self._schema.index]
+        if new:
+            rows = np.hstack((rows, values[:, new]))
+        winners, out = np.zeros(len(rows), dtype=np.int64), np.empty((len(rows), 2))
+        kernels.predict_rows(rows, winners, out, *self._take().args)
+        if (winners < 0).any():
+            raise ValueError(f"row {int(np.argmin(winners))}: the logit is not finite")
         return winners, out
-
-    # -- what the posterior says -------------------------------------------------------------------------------
-
-    @property
-    def v(self) -> float:
-        """Drift level that the next step inflates with, in [0, 1/2] for the uncertainty modes."""
-        return float(kernels.level(self._arrays["state"], 0, MODES[self.drift]))
-
-    @property
-    def n_labeled(self) -> float:
-        """Fading count of labels, N (2.30)."""
-        return float(self._arrays["state"][0, kernels.COUNT])
-
-    def _posterior(self) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """Names, mean (d) and covariance (d, d), mixed over the models of "auto"."""
-        n, i = len(self._schema), int(bool(self.intercept))
-        state, share = self._arrays["state"], kernels.shares(self._arrays["state"])
-        means, covs = np.zeros((len(share), n + i)), np.zeros((len(share), n + i, n + i))
-        means[:, i:] = self._arrays["mean"][:, :n]
-        for m in range(len(share)):
-            cov = self._arrays["cov"][m]
-            covs[m, i:, i:] = cov[:n, :n] if self._form == "full" else np.diag(cov[:n, 0])
-            if i:
-                means[m, 0], covs[m, 0, 0] = state[m, kernels.MEAN0], state[m, kernels.VAR0]
-                covs[m, 0, 1:] = covs[m, 1:, 0] = self._arrays["cross"][m, :n]
-        mean = share @ means
-        off = means - mean
-        spread = (share[:, None, None] * (covs + off[:, :, None] * off[:, None, :])).sum(axis=0)
-        return [INTERCEPT] * i + list(self._schema.names), mean, spread
-
-    @property
-    def mean(self) -> dict[Any, float]:
-        """Feature -> posterior mean of its weight, "__intercept__" first."""
-        names, mean, _ = self._posterior()
-        return dict(zip(names, mean.tolist(), strict=True))
-
-    weights = mean
-
-    def covariance(self) -> tuple[list[Any], np.ndarray]:
-        """(features, Sigma): the posterior covariance (d, d), not inflated; with "auto" that of the mixture."""
-        names, _, spread = self._posterior()
-        return names, spread
-
-    def logit_dist(self, x: dict[Any, Any]) -> tuple[float, float]:
-        """Mean and variance of the logit w'x, inflated as for a prediction."""
-        a, s2 = np.empty(len(self._arrays["state"])), np.empty(len(self._arrays["state"]))
-        if kernels.logits(self._row(x), self._extra(x), a, s2, *self._args) < 0:
-            raise self._schema.complaint(x) or ValueError("the logit is not finite")
-        share = kernels.shares(self._arrays["state"])
-        mean = float(share @ a)
-        return mean, float(share @ (s2 + (a - mean) ** 2))
-
-    def proba_interval(self, x: dict[Any, Any], level: float = 0.9) -> tuple[float, float]:
-        """Central credible interval of p(y = 1 | x, w): sigm(a -+ z sqrt(s2)); ValueError unless 0 < level < 1."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, not {level!r}")
-        a, s2 = self.logit_dist(x)
-        half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(s2)
-        return float(kernels.sigmoid(a - half)), float(kernels.sigmoid(a + half))
-
-    def sample_weights(self, rng: np.random.Generator) -> dict[Any, float]:
-        """One draw of the weights from the posterior (for Thompson sampling)."""
-        names, mean, spread = self._posterior()
-        values, vectors = np.linalg.eigh(spread)
-        draw = mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(len(mean)))
-        return dict(zip(names, draw.tolist(), strict=True))
-
-    def entropy(self, x: dict[Any, Any]) -> float:
-        """Entropy of the predicted label, in nats."""
-        return float(_entropy(self._predict(x)[1].out[1]))
-
-    def mutual_information(self, x: dict[Any, Any]) -> float:
-        """Information of the label about the weights, H(E p) - E H(p) in nats, by 40-point Gauss-Hermite."""
-        a, s2 = self.logit_dist(x)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-        share = weights / weights.sum()
-        p = np.array([kernels.sigmoid(a + math.sqrt(s2) * z) for z in nodes])
-        return max(float(_entropy(share @ p) - share @ _entropy(p)), 0.0)
-
-
-def _entropy(p: Any) -> Any:
-    return -(p * np.log(p) + (1.0 - p) * np.log1p(-p))
