@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import warnings
 from collections import Counter
 from typing import Any
@@ -10,25 +10,32 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from . import losses
-from .curvature import CurvatureBound
+from .curvature import CurvatureBound, margin_slack
+from .gradient import loss_sum
+from .losses import UNIT
+from .rows import digests, fingerprint, keys, pack_counter, unpack_counter
+from .sklearn_fit import sklearn_objective
 
-
-def row_keys(rows: Any) -> list[bytes]:
-    """A digest of each signed row: a removed row must be one of the fit or added rows."""
-    if sp.issparse(rows):
-        rows = rows.toarray()
-    # + 0.0 turns -0.0 into 0.0, so that equal rows have equal bytes.
-    return [hashlib.blake2b(np.ascontiguousarray(r + 0.0).tobytes(), digest_size=16).digest() for r in rows]
+LARGEST_DENSE = 1500
 
 
 class FitSummary:
     """State of F0(w) = n0 C/2 |w|^2 + sum_i phi(y_i x_i.w) at w0, which may come from any solver and tolerance.
 
-    Attributes: n0, d, w0 (d,), R0 = grad F0(w0) (d,), gram = X'X (d, d), lambda_max, M = n0 C I + sum phi'' x x' and
-    its lower factor, curvature (eps- and eps+), keys (digests of the rows).
+    Attributes: n0, d, C, loss, w0 (d,), R0 = grad F0(w0) (d,), lambda_max >= lambda_max(X'X), keys (digests of the
+    rows). Up to 1500 features (``matrices`` is True) also gram = X'X (d, d), M = n0 C I + sum phi'' x x' with its
+    lower factor, and curvature (eps- and eps+); beyond, no (d, d) array is made and CSR rows stay CSR.
 
+    Raises
+    ------
+    ValueError
+        For labels other than -1, +1 (or bool), NaN or infinity, C <= 0, an unknown loss, or a wrong shape.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> FitSummary.from_fit(np.array([[1.0], [2.0]]), [1, 1], np.array([0.5]), C=1.0, loss="squared_hinge").n0
     2
@@ -37,22 +44,21 @@ class FitSummary:
     def __init__(self, rows: Any, w0: np.ndarray, C: float, loss: str) -> None:
         self.n0, self.d = rows.shape
         self.w0, self.C, self.loss = w0, C, loss
-        z = np.asarray(rows @ w0)
-        first = losses.slope(loss, z)
-        self.R0 = self.n0 * C * w0 + rows.T @ first
-        self.abs_sum = losses.column_sums(rows, np.abs(first))
-        self.column_sq = losses.column_sums(rows, np.ones(self.n0), 2)
-        self.gram = losses.weighted_gram(rows, np.ones(self.n0))
-        scale = 8 * losses.UNIT * (self.n0 + self.d + 8) * float(np.trace(self.gram))
-        self.lambda_max = float(np.linalg.eigvalsh(self.gram)[-1]) + scale
-        self.M = losses.weighted_gram(rows, losses.curvature(loss, z))
-        self.M[np.diag_indices(self.d)] += self.n0 * C
-        self.factor = cholesky(self.M, lower=True)
-        dense = rows.toarray() if sp.issparse(rows) else rows
-        T = solve_triangular(self.factor, dense.T, lower=True).T
-        slack = 4 * losses.UNIT * (self.d + 8) * (losses.row_norms(rows) * np.linalg.norm(w0) + 1)
-        self.curvature = CurvatureBound(loss, T, z, slack)
-        self.keys = Counter(row_keys(rows))
+        at = loss_sum(loss, rows, w0, always_long=True)
+        residual = self.n0 * np.longdouble(C) * w0 + at.gradient
+        self.R0 = residual.astype(float)
+        # The part of R0 below double precision.
+        self.R0_rest = (residual - self.R0).astype(float)
+        self.R0_error = at.error + 8 * 2.0**-64 * self.n0 * C * np.abs(w0) + UNIT * UNIT * np.abs(self.R0)
+        self.value = at.value
+        self.margin_max = float(np.abs(at.z).max())
+        table = digests(rows)
+        self.keys, self.fingerprint = Counter(keys(table)), fingerprint(table)
+        self.matrices = self.d <= LARGEST_DENSE
+        if self.matrices:
+            self._find_matrices(rows, at.z)
+        else:
+            self.lambda_max = losses.spectral_bound(rows)
         if np.linalg.norm(self.R0) / self.n0 > 0.05 * C * np.linalg.norm(w0) + 1e-8:
             warnings.warn(
                 "w0 is not near the optimum of this objective: check C, the loss, the bias column and the order of "
@@ -61,53 +67,112 @@ class FitSummary:
                 stacklevel=3,
             )
 
+    def _find_matrices(self, rows: Any, z: np.ndarray) -> None:
+        self.gram = losses.weighted_gram(rows, np.ones(self.n0))
+        self.M = losses.weighted_gram(rows, losses.curvature(self.loss, z))
+        self.M[np.diag_indices(self.d)] += self.n0 * self.C
+        self._finish()
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        T = np.asarray(solve_triangular(self.factor, dense.T, lower=True)).T
+        self.curvature = CurvatureBound(self.loss, T, z, margin_slack(rows, self.w0), self.safety)
+
+    def _finish(self) -> None:
+        """The spectrum of the Gram matrix, the factor of M and their rounding errors."""
+        lam, self.basis = np.linalg.eigh(self.gram)
+        # Enlarging the upper matrix keeps it valid and covers the error of the products and of the spectrum.
+        self.gram_slack = 4 * UNIT * (self.n0 + self.d + 16) * float(np.trace(self.gram))
+        self.spectrum = np.maximum(lam, 0) + self.gram_slack
+        self.lambda_max = float(self.spectrum[-1]) * (1 + 8 * UNIT)
+        self.factor = cholesky(self.M, lower=True)
+        inverse, _ = dtrtri(self.factor, lower=1)
+        root = np.sqrt((np.tril(inverse) ** 2).sum(axis=0))
+        total = float(np.sqrt(np.diag(self.M)) @ root)
+        # Relative error of M, of its factor and of solves with it, in the order of symmetric matrices.
+        self.eps = 2 * UNIT * (self.n0 + 4 * self.d + 32 + self.margin_max) * total**2
+        self.inverse_root = root * (1 + 2 * self.eps)
+        self.safety = 1 + 3 * self.eps
+
     @classmethod
     def from_fit(cls, X: Any, y: Any, w0: Any, C: float, loss: str) -> FitSummary:
-        """Summarise a fit: X (n, d) dense or CSR, y in {-1, +1}, w0 (d,). Raises ValueError for bad input.
+        """Summarise a fit: X (n, d) dense or CSR, y in {-1, +1} (or bool), w0 (d,). Raises ValueError for bad input.
 
-        The work and memory are those of dense (d, d) matrices, so d is limited to 1500.
+        Warns (RuntimeWarning) when |R0|/n0 is not small beside C |w0|: a wrong C or loss, a missing bias column, or a
+        solver that put its labels in the other order.
         """
         losses.check_loss(loss)
         rows = losses.signed_rows(X, y)
         w = np.array(w0, dtype=float)
         if rows.shape[0] == 0:
             raise ValueError("a fit summary needs at least one row")
-        if rows.shape[1] > 1500:
-            raise ValueError(f"at most 1500 features are supported, got {rows.shape[1]}")
         if w.shape != (rows.shape[1],) or not np.all(np.isfinite(w)):
             raise ValueError(f"w0 must be {rows.shape[1]} finite numbers")
         return cls(rows, w, losses.check_c(C), loss)
 
     @classmethod
     def from_sklearn(cls, model: Any, X: Any, y: Any) -> FitSummary:
-        """Summarise a fitted binary LogisticRegression (l2) or LinearSVC (squared hinge): C = 1/(C_sk n).
+        """Summarise a fitted binary LogisticRegression (l2), LinearSVC or SGDClassifier on its training data.
 
-        A penalised intercept (LinearSVC, liblinear with intercept_scaling=1) becomes an appended column of ones.
-        An unpenalised one is another objective and is refused with ValueError, as is every other model.
+        C = 1/(C_sk n), or alpha of SGDClassifier (loss "log_loss" or "squared_hinge"). A penalised intercept
+        (LinearSVC, liblinear) becomes an appended column of intercept_scaling. An unpenalised one is another objective
+        and is refused with ValueError, as is every other model: fit with fit_intercept=False and a column of ones.
         """
-        name = type(model).__name__
-        if name not in ("LogisticRegression", "LinearSVC"):
-            raise ValueError(f"from_sklearn takes LogisticRegression or LinearSVC, not {name}")
-        if len(model.classes_) != 2 or getattr(model, "class_weight", None) is not None:
-            raise ValueError("from_sklearn needs a model of two classes without class_weight")
-        if name == "LinearSVC" and model.loss != "squared_hinge":
-            raise ValueError(f"from_sklearn needs LinearSVC with loss='squared_hinge', not {model.loss!r}")
-        if getattr(model, "penalty", "l2") not in ("l2", "deprecated") or getattr(model, "l1_ratio", None):
-            raise ValueError("from_sklearn needs the l2 penalty alone")
-        w0 = np.ravel(model.coef_)
-        if model.fit_intercept:
-            if name == "LogisticRegression" and model.solver != "liblinear":
-                raise ValueError(
-                    f"solver {model.solver!r} does not penalise the intercept: fit with "
-                    "fit_intercept=False and a column of ones, or with solver='liblinear'"
-                )
-            if model.intercept_scaling != 1:
-                raise ValueError("from_sklearn needs intercept_scaling=1")
-            ones = np.ones((np.shape(X)[0], 1))
-            X = sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([np.asarray(X, float), ones])
-            w0 = np.append(w0, model.intercept_)
-        loss = "logistic" if name == "LogisticRegression" else "squared_hinge"
-        labels = np.asarray(y)
-        if not np.isin(labels, model.classes_).all():
-            raise ValueError(f"y holds labels other than the model's {list(model.classes_)}")
-        return cls.from_fit(X, labels == model.classes_[1], w0, 1.0 / (model.C * np.shape(X)[0]), loss)
+        rows, labels, w0, C, loss = sklearn_objective(model, X, y)
+        return cls.from_fit(rows, labels, w0, C, loss)
+
+    def merge(self, other: FitSummary) -> FitSummary:
+        """The summary of the rows of both: shards of one data set, each summarised at the same w0, C and loss.
+
+        Sums add; eps- and eps+ are at most the larger ones. Raises ValueError when w0, C, loss or d differ.
+        """
+        if (self.d, self.C, self.loss) != (other.d, other.C, other.loss) or not np.array_equal(self.w0, other.w0):
+            raise ValueError("shards can be merged only when w0, C, loss and the number of features are the same")
+        out = object.__new__(FitSummary)
+        out.__dict__.update(self.__dict__)
+        out.n0 = self.n0 + other.n0
+        long = np.longdouble
+        total = self.R0.astype(long) + self.R0_rest + other.R0 + other.R0_rest
+        out.R0 = total.astype(float)
+        out.R0_rest = (total - out.R0).astype(float)
+        size = np.abs(self.R0) + np.abs(other.R0)
+        out.R0_error = self.R0_error + other.R0_error + 4 * 2.0**-64 * size
+        out.value, out.margin_max = self.value + other.value, max(self.margin_max, other.margin_max)
+        out.keys = self.keys + other.keys
+        with np.errstate(over="ignore"):
+            out.fingerprint = self.fingerprint + other.fingerprint
+        out.lambda_max = (self.lambda_max + other.lambda_max) * (1 + 4 * UNIT)
+        if self.matrices:
+            out.gram, out.M = self.gram + other.gram, self.M + other.M
+            out._finish()
+            if max(self.eps, other.eps, out.eps) > 0.05:
+                out.eps = out.safety = np.inf
+            out.curvature = CurvatureBound.worst(self.curvature, other.curvature)
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["keys"] = pack_counter(self.keys)
+        if self.matrices:
+            state["curvature"] = dict(self.curvature.__dict__)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.keys = unpack_counter(*state["keys"])
+        if self.matrices:
+            self.curvature = object.__new__(CurvatureBound)
+            self.curvature.__dict__.update(state["curvature"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the summary to one .npz file without anything executable."""
+        from .storage import write
+
+        write(path, "FitSummary", self.__getstate__())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FitSummary:
+        """Read what ``save`` wrote. Raises ValueError for another file."""
+        from .storage import read
+
+        out = object.__new__(cls)
+        out.__setstate__(read(path, "FitSummary"))
+        return out

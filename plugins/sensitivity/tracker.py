@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from . import bounds as intervals
 from . import losses
-from .curvature import CurvatureBound
+from .decide import Decision, Rule, ValidationInterval, decided, statistic, validation_interval
+from .gradient import LONG, UNIT_LONG, loss_sum
 from .losses import UNIT
-from .summary import FitSummary, row_keys
+from .refine import Point, refined_points
+from .rows import digests, fingerprint, keys, pack_counter, unpack_counter
+from .segment import certified_segment, published_segment
+from .streaming import HessianMetric
+from .summary import FitSummary
 
 LEVELS = ("sphere", "smooth-sphere", "matrix-sphere", "ellipsoid", "newton", "auto")
-_TRIES = (1.0001, 1.001, 1.01, 1.03, 1.1, 1.2, 1.35, 1.5, 2, 3, 5, 8, 12, 20, 35, 60, 100)
 
 
 class Tracker:
     """Follow rows that join and leave the data of a fit, and bound what a retrained model could be.
 
-    G = grad F1(w0) costs O(d) a row; the matrices of the modified rows are built once a query, O(m d^2 + d^3).
+    F1(w) = n1 C/2 |w|^2 + sum_i phi(y_i x_i.w) over the changed data has its optimum at w1. A row costs O(d) in the
+    gradient G = grad F1(w0) and O(d^2) in the factor of the Hessian; a question costs the same for any n0. It certifies
+    how far the optimum moved, and nothing about generalisation or drift.
 
+    Parameters
+    ----------
+    summary
+        Of the fit at w0. Beyond 1500 features only the spheres, and "newton" by conjugate gradients, are there.
+
+    Raises
+    ------
+    ValueError
+        By every method before anything changes: for bad rows or labels, and for a removed row that is not in the data.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> fit = FitSummary.from_fit(np.array([[1.0], [2.0]]), [1, 1], np.array([0.5]), C=1.0, loss="squared_hinge")
     >>> tracker = Tracker(fit)
@@ -33,257 +52,369 @@ class Tracker:
 
     def __init__(self, summary: FitSummary) -> None:
         self.summary = summary
-        self.n1, self.G = summary.n0, summary.R0.copy()
-        self._ops = summary.n0
-        self._abs, self._sq = summary.abs_sum.copy(), summary.column_sq.copy()
-        self._added: dict[bytes, list[np.ndarray]] = {}
-        self._removed: list[np.ndarray] = []
-        self._removed_keys: Counter[bytes] = Counter()
-        self._changed()
+        self.n1 = summary.n0
+        self._G = summary.R0.astype(LONG) + summary.R0_rest
+        self._error = summary.R0_error.copy()
+        # Sums of the loss gradients at w0 over the rows that were added and that were removed.
+        self._moved = np.zeros((2, summary.d))
+        self._mark = summary.fingerprint.copy()
+        self._added: Counter[bytes] = Counter()
+        self._removed: Counter[bytes] = Counter()
+        self._removed_rows: dict[bytes, list[np.ndarray]] = {}
+        self._added_norm = 0.0
+        self._metric = HessianMetric(summary) if summary.matrices else None
+        self._points: list[Point] = []
+
+    @property
+    def G(self) -> np.ndarray:
+        """grad F1(w0), (d,)."""
+        return self._G.astype(float)
+
+    @property
+    def n_added(self) -> int:
+        """Rows in the data that the fit did not have."""
+        return self._added.total()
+
+    @property
+    def n_removed(self) -> int:
+        """Rows of the fit that are no longer in the data."""
+        return self._removed.total()
 
     def _changed(self) -> None:
-        self._ell: dict[str, Any] | None = None
-        self._spectrum: tuple[np.ndarray, np.ndarray] | None = None
-        self._points: list[tuple[np.ndarray, np.ndarray, np.ndarray, float, float]] = []
+        self._points = []
 
-    def _rows(self, X: Any, y: Any) -> np.ndarray:
-        X = X.toarray() if sp.issparse(X) else X
+    def _rows(self, X: Any, y: Any) -> Any:
+        if self._metric is not None and sp.issparse(X):
+            X = X.toarray()
         return losses.signed_rows(X, y, self.summary.d)
 
-    def _shift(self, rows: np.ndarray, sign: int) -> None:
-        s = self.summary
-        first = losses.slope(s.loss, rows @ s.w0)
-        self.G += sign * (len(rows) * s.C * s.w0 + rows.T @ first)
-        self.n1 += sign * len(rows)
-        self._ops += 2 * len(rows)
-        self._abs += losses.column_sums(rows, np.abs(first))
-        self._sq += losses.column_sums(rows, np.ones(len(rows)), 2)
-        self._changed()
+    # -- rows join and leave --------------------------------------------------------------------------------------
 
     def add(self, X: Any, y: Any) -> None:
-        """Rows (m, d), or one row (d,), joined the data. Raises ValueError before anything changes."""
+        """Rows (m, d), dense or CSR, or one row (d,), joined the data. O(d^2) a row, less a row in a batch."""
         rows = self._rows(X, y)
-        for key, row in zip(row_keys(rows), rows, strict=False):
-            if self._removed_keys[key]:  # it comes back: undo the removal
-                self._removed_keys[key] -= 1
-                self._removed.pop(next(i for i, r in enumerate(self._removed) if np.array_equal(r, row)))
+        if rows.shape[0]:
+            table = digests(rows)
+            self._add(rows, keys(table), fingerprint(table))
+
+    def _add(self, rows: Any, names: list[bytes], mark: np.ndarray) -> None:
+        # A removed row that comes back undoes its removal.
+        left, back = self._removed.copy() if self._removed else Counter(), np.zeros(len(names), dtype=bool)
+        for i, key in enumerate(names if left else ()):
+            if left[key] > 0:
+                left[key] -= 1
+                back[i] = True
+        z = self._shift(rows, mark, 1, ~back, back)
+        for key, again in zip(names, back, strict=True):
+            if again:
+                self._removed[key] -= 1
+                if self._removed_rows:
+                    self._removed_rows[key].pop()
             else:
-                self._added.setdefault(key, []).append(row.copy())
-        self._shift(rows, 1)
+                self._added[key] += 1
+        if self._metric is None:
+            new = rows[~back]
+            self._added_norm += float(losses.row_norms(new) @ losses.row_norms(new)) * (1 + 1e-9)
+            return
+        if not back.all():
+            self._metric.add([k for k, again in zip(names, back, strict=True) if not again], rows[~back], z[~back])
+        if back.any():
+            self._metric.lose(rows[back], z[back], back=True)
 
     def remove(self, X: Any, y: Any) -> None:
-        """Rows left the data. ValueError, before anything changes, for one that is not in it or for the last row."""
+        """Rows left the data; ValueError for one that is not in it or for the last row. Added rows leave first."""
         rows = self._rows(X, y)
-        keys = row_keys(rows)
-        for key, count in Counter(keys).items():
-            have = len(self._added.get(key, ())) + self.summary.keys[key] - self._removed_keys[key]
-            if count > have:
+        if not rows.shape[0]:
+            return
+        table = digests(rows)
+        names = keys(table)
+        for key, count in Counter(names).items():
+            if count > self._added[key] + self.summary.keys[key] - self._removed[key]:
                 raise ValueError("a row to remove is neither a fit row nor an added one (or was removed before)")
-        if len(rows) >= self.n1:
+        if rows.shape[0] >= self.n1:
             raise ValueError("cannot remove every row: no data would be left")
-        for key, row in zip(keys, rows, strict=False):
-            if self._added.get(key):
-                self._added[key].pop()
+        left, mine = Counter({key: self._added[key] for key in names}), np.zeros(len(names), dtype=bool)
+        for i, key in enumerate(names):
+            if left[key] > 0:
+                left[key] -= 1
+                mine[i] = True
+        z = self._shift(rows, fingerprint(table), -1, mine, ~mine)
+        for i, key in enumerate(names):
+            if mine[i]:
+                self._added[key] -= 1
+                if not self._added[key]:
+                    del self._added[key]
             else:
-                self._removed_keys[key] += 1
-                self._removed.append(row.copy())
-        self._shift(rows, -1)
+                self._removed[key] += 1
+                if self._metric is not None:
+                    self._removed_rows.setdefault(key, []).append(rows[i].copy())
+        if self._metric is None:
+            return
+        if mine.any():
+            self._metric.take([key for key, own in zip(names, mine, strict=True) if own])
+        if not mine.all():
+            self._metric.lose(rows[~mine], z[~mine])
 
-    def _modified(self) -> tuple[np.ndarray, np.ndarray]:
-        d = self.summary.d
-        added = [r for rows in self._added.values() for r in rows]
-        return np.array(added).reshape(-1, d), np.array(self._removed).reshape(-1, d)
+    def _shift(self, rows: Any, mark: np.ndarray, sign: int, added: np.ndarray, removed: np.ndarray) -> np.ndarray:
+        """Move the gradient, its error, n1 and the fingerprint by the rows; their margins."""
+        s, m = self.summary, rows.shape[0]
+        change = loss_sum(s.loss, rows, s.w0)
+        self._G = self._G + sign * (m * LONG(s.C) * s.w0 + change.gradient)
+        self._error += change.error + UNIT_LONG * (8 * m * s.C * np.abs(s.w0) + 4 * np.abs(self.G))
+        self.n1 += sign * m
+        for which, (chosen, way) in enumerate(((added, sign), (removed, -sign))):
+            self._moved[which] += way * np.asarray(rows[chosen].T @ change.slope[chosen])
+        with np.errstate(over="ignore"):
+            self._mark = self._mark + mark if sign > 0 else self._mark - mark
+        self._changed()
+        return change.z
 
-    def _rounding(self, w: np.ndarray, abs_sum: np.ndarray, terms: int) -> np.ndarray:
-        """Bound of the rounding error of a gradient at w, one number a coordinate."""
-        d, c = self.summary.d, np.sqrt(self._sq)
-        beta = losses.smoothness(self.summary.loss)
-        sums = 2 * UNIT * (terms + d + 16) * (self.summary.C * terms * np.abs(w) + abs_sum)
-        return sums + 4 * UNIT * ((d + 8) * beta * c * (c @ np.abs(w)) + 4 * np.sqrt(terms) * c)
+    def merge(self, other: Tracker) -> None:
+        """Take in what another tracker saw: the changes of a disjoint shard of the data; the sums add.
 
-    def _constants(self) -> tuple[float, float]:
-        A, _ = self._modified()
-        beta = losses.smoothness(self.summary.loss)
-        mu = self.n1 * self.summary.C
-        return mu, mu + beta * (self.summary.lambda_max + float((A * A).sum()) * (1 + 1e-12))
+        Both may follow one fit, or each its own shard of the fit's rows, summarised at the same w0, C and loss.
+        Raises ValueError, before anything changes, when the shards do not fit together.
+        """
+        mine, theirs = self.summary, other.summary
+        if (mine.d, mine.C, mine.loss) != (theirs.d, theirs.C, theirs.loss) or not np.array_equal(mine.w0, theirs.w0):
+            raise ValueError("trackers can be merged only when w0, C, loss and the number of features are the same")
+        same = np.array_equal(mine.fingerprint, theirs.fingerprint) and mine.n0 == theirs.n0
+        trial = Tracker(mine if same else mine.merge(theirs))
+        if self._metric is None or other._metric is None:
+            trial._sum((self, other))
+        else:
+            for part in (self._metric, other._metric):
+                trial.add(part.added.X, np.ones(part.added.n))
+            for rows in (self._removed_rows, other._removed_rows):
+                gone = [row for equal in rows.values() for row in equal]
+                trial.remove(np.array(gone).reshape(-1, mine.d), np.ones(len(gone)))
+        self.__dict__.update(trial.__dict__)
 
-    def _ball(self, E: np.ndarray, w: np.ndarray, g: np.ndarray, dg: np.ndarray, L: float) -> Any:
-        mu = self._constants()[0]
-        norm, size = np.linalg.norm(E, axis=1), float(np.linalg.norm(g))
-        middle = E @ (w - 0.5 * (1 / mu + 1 / L) * g)
-        fl = 4 * UNIT * (self.summary.d + 8) * norm * (np.linalg.norm(w) + size / mu)
-        half = 0.5 * (1 / mu - 1 / L) * size * norm + norm * np.linalg.norm(dg) / mu + fl
-        return middle - half, middle + half
+    def _sum(self, parts: tuple[Tracker, Tracker]) -> None:
+        """Add what the parts saw to a fresh tracker, without their rows."""
+        for part in parts:
+            s = part.summary
+            start = s.R0.astype(LONG) + s.R0_rest
+            self._G = self._G + (part._G - start)
+            self._error = self._error + part._error + 4 * UNIT_LONG * (np.abs(part.G) + np.abs(s.R0) + np.abs(self.G))
+            self.n1 += part.n1 - s.n0
+            self._moved = self._moved + part._moved
+            with np.errstate(over="ignore"):
+                self._mark = self._mark + (part._mark - s.fingerprint)
+            self._added, self._removed = self._added + part._added, self._removed + part._removed
+            self._added_norm += part._added_norm
+        if any(count > self.summary.keys[key] for key, count in self._removed.items()):
+            raise ValueError("the shards are not disjoint: both removed the same row of the fit")
 
-    def _matrix(self, E: np.ndarray, dg: np.ndarray) -> Any:
-        s, mu = self.summary, self._constants()[0]
-        if self._spectrum is None:
-            A, _ = self._modified()
-            H = losses.smoothness(s.loss) * (s.gram + A.T @ A)
-            lam, V = np.linalg.eigh(H)
-            # Enlarging the upper matrix keeps it valid and covers the error of H and of its spectrum.
-            self._spectrum = np.maximum(lam, 0) + 4 * UNIT * (self._ops + s.d + 16) * np.trace(H), V
-        lam, V = self._spectrum
-        g, e = V.T @ self.G, E @ V
-        D = 0.5 * lam / (mu * (mu + lam))
-        norm = np.linalg.norm(E, axis=1)
-        middle = E @ s.w0 - e @ (g * 0.5 * (1 / mu + 1 / (mu + lam)))
-        fl = 16 * UNIT * (s.d + 8) * norm * (np.linalg.norm(s.w0) + np.linalg.norm(g) / mu)
-        half = np.sqrt((e * e) @ D) * np.sqrt((g * g) @ D) + norm * np.linalg.norm(dg) / mu + fl
-        return middle - half, middle + half
+    # -- intervals ------------------------------------------------------------------------------------------------
 
-    def _ellipsoid(self) -> dict[str, Any]:
-        """N, gamma, rho, a, b of the Hessian ellipsoid; ``used`` is False when no crossing was found."""
-        if self._ell is not None:
-            return self._ell
-        s, (A, S) = self.summary, self._modified()
-        out: dict[str, Any] = {"used": False}
-        self._ell = out
-        zA = A @ s.w0
-        GA = losses.weighted_gram(A, losses.curvature(s.loss, zA))
-        N = s.M + GA - losses.weighted_gram(S, losses.curvature(s.loss, S @ s.w0))
-        N[np.diag_indices(s.d)] += (len(A) - len(S)) * s.C
-        half = solve_triangular(s.factor, N, lower=True)
-        low = float(np.linalg.eigvalsh(solve_triangular(s.factor, half.T, lower=True))[0]) * (1 - 1e-9) - 1e-10
-        if low <= 1e-6:
-            return out
-        kappa = 1 / low
-        factor = cho_factor(N, lower=True)
-        diag = np.diag(cho_solve(factor, np.eye(s.d)))
-        eps = 8 * s.d * UNIT * (self._ops + s.d + 16) * float(np.sum(np.diag(s.M + GA) * diag))
-        if eps > 0.05:
-            return out
-        dg = self._rounding(s.w0, self._abs, self._ops)
-        dgamma = float(dg @ np.sqrt(diag))
-        gamma = float(np.linalg.norm(solve_triangular(factor[0], self.G, lower=True))) * (1 + eps) + dgamma
-        T = solve_triangular(s.factor, A.T, lower=True).T
-        slack = 4 * UNIT * (s.d + 8) * (losses.row_norms(A) * np.linalg.norm(s.w0) + 1)
-        parts = (s.curvature, CurvatureBound(s.loss, T, zA, slack))
+    @property
+    def _mu(self) -> float:
+        return self.n1 * self.summary.C
 
-        def e(rho: float, gained: bool, point: bool = False) -> float:
-            r = np.sqrt(kappa) * rho
-            return kappa * sum(p.pointwise(r, gained) if point else p.average(r, gained) for p in parts) + eps
+    @property
+    def _L(self) -> float:
+        more = self._metric.added_norm if self._metric is not None else self._added_norm
+        return (self._mu + losses.smoothness(self.summary.loss) * (self.summary.lambda_max + more)) * (1 + 8 * UNIT)
 
-        out.update(factor=factor, eps=eps, gamma=gamma, dgamma=dgamma, diag=diag, e=e, low=low)
-        for t in _TRIES:
-            rho = max(gamma * t, 1e-300)
-            if e(rho, False) < 1 and rho * (1 - e(rho, False)) > gamma:
-                for _ in range(60):
-                    rho = min(rho, gamma / (1 - e(rho, False)) * (1 + 4 * UNIT))
-                out.update(used=True, rho=rho, a=1 - e(rho, False), b=1 + e(rho, True))
-                break
-        return out
+    def _dG(self) -> np.ndarray:
+        return self._error + 2 * UNIT * np.abs(self.G)
 
-    def _metric(
-        self, E: np.ndarray, w: np.ndarray, g: np.ndarray, gamma: float, dgamma: float, a: float, b: float
-    ) -> Any:
-        """eta.(w - k0 N^-1 g) -+ k1 gamma |eta|_{N^-1}, with the rounding of every step."""
-        ell, d = self._ellipsoid(), self.summary.d
-        k0, k1 = 0.5 * (1 / a + 1 / b), 0.5 * (1 / a - 1 / b)
-        step = cho_solve(ell["factor"], g)
-        size = np.linalg.norm(solve_triangular(ell["factor"][0], E.T, lower=True), axis=0) * (1 + ell["eps"])
-        norm = np.linalg.norm(E, axis=1)
-        fl = 4 * UNIT * (d + 8) * norm * (np.linalg.norm(w) + np.linalg.norm(step))
-        half = size * (k1 * gamma + (dgamma + ell["eps"] * gamma) / a) + fl
-        middle = E @ (w - k0 * step)
-        return middle - half, middle + half
+    def _answer(self) -> dict[str, Any]:
+        if self._metric is None:
+            return {"usable": False, "crossed": False}
+        return self._metric.answer(self.n1 - self.summary.n0, self.G, self._dG())
 
     def bounds(self, eta: Any, level: str = "auto") -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return lower, upper (k,) of eta.w1 for eta (k, d) or (d,), and info: level used, the ball's
-        centre (d,) and radius before the widening for rounding, and gamma, rho, a, b of the ellipsoid.
+        """Return lower, upper (k,) of eta.w1 for eta (k, d) or (d,), and info.
 
         sphere: Okumura's ball; smooth-sphere: eta.q -+ r|eta|, q = w0 - (1/mu+1/L)G/2, r = (1/mu-1/L)|G|/2;
-        matrix-sphere: with L replaced by a matrix; ellipsoid: the Hessian's metric; newton: about the points of
-        ``refine``. Each of the
-        last three is intersected with the ones before. info["level"] names the tightest that held.
+        matrix-sphere: with L replaced by a matrix; ellipsoid: eta.(w0 - k0 N^-1 G) -+ k1 gamma |eta|_{N^-1};
+        newton: the same about the points of ``refine``. Each of the last three is intersected with the ones before.
+        info: level (the tightest that held: "ellipsoid" falls back to "matrix-sphere" when the change is too large),
+        centre (d,) and radius of the ball before the widening for rounding, and with the ellipsoid gamma, rho, a, b,
+        kappa and slack (the part of gamma's scale that is rounding).
         """
+        return self._bounds(intervals.directions(eta, self.summary.d), level)
+
+    def _bounds(self, E: Any, level: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         if level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
-        E = np.atleast_2d(np.asarray(eta, dtype=float))
-        if E.ndim != 2 or E.shape[1] != self.summary.d or not np.all(np.isfinite(E)):
-            raise ValueError(f"eta must be rows of {self.summary.d} finite numbers")
         if level == "newton" and not self._points:
             raise ValueError("level 'newton' needs refine(X1, y1) first, and again after the data changed")
-        s = self.summary
-        dg = self._rounding(s.w0, self._abs, self._ops)
-        L = np.inf if level == "sphere" else self._constants()[1]
-        found = [self._ball(E, s.w0, self.G, dg, L)]
-        mu = self._constants()[0]
-        info: dict[str, Any] = {
-            "level": level,
-            "centre": s.w0 - 0.5 * (1 / mu + 1 / L) * self.G,
-            "radius": 0.5 * (1 / mu - 1 / L) * float(np.linalg.norm(self.G)),
-        }
-        if level not in ("sphere", "smooth-sphere"):
-            found.append(self._matrix(E, dg))
+        if self._metric is None and level in ("matrix-sphere", "ellipsoid"):
+            raise ValueError(f"level {level!r} needs at most 1500 features, got {self.summary.d}")
+        s, mu, G, dG = self.summary, self._mu, self.G, self._dG()
+        L = np.inf if level == "sphere" else self._L
+        centre, radius = intervals.ball_parts(s.w0, G, mu, L)
+        info: dict[str, Any] = {"level": level, "centre": centre, "radius": radius, "certified": True}
+        found, sizes = [intervals.ball(E, s.w0, G, dG, mu, L)], None
+        if level in ("sphere", "smooth-sphere"):
+            return *found[0], info
+        info["level"] = "smooth-sphere"
+        if self._metric is not None:
+            # The exact spectrum costs O(d^3) a change; beside a good ellipsoid that of the fit's rows will do.
+            out: dict[str, Any] = self._answer() if level != "matrix-sphere" else {"crossed": False}
+            quick = out["crossed"] and out["a"] > 0.5
+            lam, V = self._metric.spectrum(exact=not quick)
+            found.append(intervals.matrix_sphere(E, s.w0, G, dG, mu, lam, V))
             info["level"] = "matrix-sphere"
-        if level in ("ellipsoid", "newton", "auto"):
-            ell = self._ellipsoid()
-            if ell["used"]:
-                info.update(level="ellipsoid", gamma=ell["gamma"], rho=ell["rho"], a=ell["a"], b=ell["b"])
-                found.append(self._metric(E, s.w0, self.G, ell["gamma"], ell["dgamma"], ell["a"], ell["b"]))
-        if level in ("newton", "auto") and self._points:
+            sizes = self._metric.sizes(E, out) if out["crossed"] else None
+            if sizes is not None:
+                info.update({k: out[k] for k in ("gamma", "rho", "a", "b", "kappa")}, level="ellipsoid")
+                info["slack"] = out["residual"]
+                args = (out["step"], out["gamma"], out["residual"], out["a"], out["b"])
+                found.append(intervals.hessian(E, sizes, s.w0, *args))
+        if self._points and level in ("newton", "auto"):
             info["level"] = "newton"
-            found += [interval for point in self._points for interval in self._around(E, point)]
-        lower = np.max([low for low, _ in found], axis=0)
-        upper = np.min([up for _, up in found], axis=0)
-        return lower, upper, info
-
-    def _around(self, E: np.ndarray, point: Any) -> list[Any]:
-        w, g, dg, a, b = point
-        out = [self._ball(E, w, g, dg, self._constants()[1])]
-        if a > 0:
-            ell = self._ellipsoid()
-            dgamma = float(dg @ np.sqrt(ell["diag"]))
-            gamma = float(np.linalg.norm(solve_triangular(ell["factor"][0], g, lower=True))) * (1 + ell["eps"]) + dgamma
-            out.append(self._metric(E, w, g, gamma, dgamma, a, b))
-        return out
+            for p in self._points:
+                found.append(intervals.ball(E, p.w, p.g, p.dg, mu, self._L))
+                if p.a > 0 and sizes is not None:
+                    found.append(intervals.hessian(E, sizes, p.w, p.step, p.gamma, p.residual, p.a, p.b))
+        return *intervals.intersect(found), info
 
     def coef_bounds(self, level: str = "auto") -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper bounds (d,) of every coefficient of w1."""
-        return self.bounds(np.eye(self.summary.d), level)[:2]
+        return self._bounds(None, level)[:2]
 
     def labels(self, X_ref: Any, level: str = "auto") -> np.ndarray:
         """Certain labels +1 / -1 of w1 on X_ref (m, d); 0 where the interval holds both signs."""
-        lower, upper, _ = self.bounds(X_ref.toarray() if sp.issparse(X_ref) else X_ref, level)
+        lower, upper, _ = self.bounds(X_ref, level)
         return np.where(lower > 0, 1, np.where(upper < 0, -1, 0))
+
+    def validation_interval(self, X_ref: Any, y_ref: Any, level: str = "auto") -> ValidationInterval:
+        """What a retrained model can reach on labelled rows: intervals of its mean loss, accuracy and flips."""
+        losses.signed_rows(X_ref, y_ref, self.summary.d)
+        lower, upper, _ = self.bounds(X_ref, level)
+        return validation_interval(lower, upper, X_ref @ self.summary.w0, losses.signs(y_ref), self.summary.loss)
+
+    def training_gap(self, level: str = "auto") -> tuple[float, float]:
+        """Lower and upper bound of f1(w0) - f1(w1), what the training objective loses by keeping w0.
+
+        |G|^2/(2 L n1) and gamma^2/(2 b n1) from below, |G|^2/(2 mu n1) and gamma^2/(2 a n1) from above, and after
+        ``refine`` f1(w0) - f1(w) from below and that + |g|^2/(2 mu n1) from above.
+        """
+        info = self._bounds(np.zeros((1, self.summary.d)), level)[2]
+        size, error = float(np.linalg.norm(self.G)), float(np.linalg.norm(self._dG()))
+        low = max(size - error, 0.0) ** 2 / (2 * self._L)
+        high = (size + error) ** 2 / (2 * self._mu)
+        if "gamma" in info:
+            out = self._answer()
+            # gamma is an upper bound; twice its excess over |G|_{N^-1} is below this.
+            least = info["gamma"] / out["grow"] ** 2 - 2 * float(self._dG() @ out["inverse_root"])
+            low = max(low, max(least, 0.0) ** 2 / (2 * info["b"]))
+            high = min(high, info["gamma"] ** 2 / (2 * info["a"]))
+        low, high = low * (1 - 64 * UNIT), high * (1 + 64 * UNIT)
+        if level in ("newton", "auto"):
+            for p in self._points:
+                low = max(low, p.fall - p.fall_error)
+                high = min(high, p.fall + p.fall_error + p.reach**2 / (2 * self._mu) * (1 + 64 * UNIT))
+        return float(max(low, 0.0) / self.n1 * (1 - 4 * UNIT)), float(high / self.n1 * (1 + 4 * UNIT))
 
     def check(self, w1: Any, level: str = "auto") -> bool:
         """True when w1 (d,), the exact optimum of the changed data, lies in every coefficient interval."""
         lower, upper = self.coef_bounds(level)
         return bool(np.all((lower <= w1) & (w1 <= upper)))
 
+    # -- passes over the changed data -------------------------------------------------------------------------------
+
+    def _data(self, X1: Any, y1: Any) -> Any:
+        rows = losses.signed_rows(X1, y1, self.summary.d)
+        if rows.shape[0] != self.n1 or not np.array_equal(fingerprint(digests(rows)), self._mark):
+            raise ValueError("the rows must be exactly those of the changed data")
+        return rows
+
     def refine(self, X1: Any, y1: Any, passes: int = 1) -> None:
-        """Level "newton": ``passes`` passes over all of the changed data, shape (n1, d), each with its exact gradient.
+        """Level "newton": ``passes`` passes over all of the changed data (n1, d), each with its exact gradient.
 
-        Raises ValueError when the rows are not the tracked ones. Needs the ellipsoid; without it, the warm point is a
-        gradient step and only the ball about it is used.
+        The points are w0 - N^-1 G and the Newton steps after it with the same N; without a crossing, or beyond 1500
+        features, damped Newton steps on the data itself (by conjugate gradients beyond), with the ball about each.
+        Dense or CSR, in any order; O(passes nnz). Raises ValueError when they are not the tracked rows.
         """
-        rows = self._rows(X1, y1)
-        expected = self.summary.keys + Counter({k: len(v) for k, v in self._added.items()})
-        expected.subtract(self._removed_keys)
-        if passes < 1 or Counter(row_keys(rows)) != +expected:
-            raise ValueError("refine needs passes >= 1 and exactly the rows of the changed data")
-        s, ell, L = self.summary, self._ellipsoid(), self._constants()[1]
+        if passes < 1:
+            raise ValueError(f"passes must be at least 1, got {passes}")
+        rows = self._data(X1, y1)
+        self._points = refined_points(self.summary, self._metric, self._answer(), rows, passes)
 
-        def step(g: np.ndarray) -> np.ndarray:
-            return cho_solve(ell["factor"], g) if "factor" in ell else 2 * g / (self._constants()[0] + L)
+    def segment(self, eta: Any, X1: Any, y1: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """The valid segment test: Okumura's sphere cut by the half-space of the exact gradient at w0 - G/mu.
 
-        w = s.w0 - step(self.G)
-        points = []
-        for _ in range(passes):
-            first = losses.slope(s.loss, rows @ w)
-            g = self.n1 * s.C * w + rows.T @ first
-            dg = self._rounding(w, losses.column_sums(rows, np.abs(first)), self._ops)
-            a = b = 0.0
-            if ell["used"]:
-                rho = max(ell["rho"], self._length(w - s.w0))
-                a, b = 1 - ell["e"](rho, False, True), 1 + ell["e"](rho, True, True)
-            points.append((w, g, dg, a, b))
-            w = w - step(g)
-        self._points = points
+        Certified, but next to no tighter than the sphere (psi <= 0). Raises ValueError when they are not the tracked rows.
+        """
+        E, rows = intervals.directions(eta, self.summary.d), self._data(X1, y1)
+        s, mu, G, dG = self.summary, self._mu, self.G, self._dG()
+        centre, radius = intervals.ball_parts(s.w0, G, mu, np.inf)
+        at = s.w0 - G / mu
+        there = loss_sum(s.loss, rows, at)
+        g = (mu * at + there.gradient).astype(float)
+        dg = there.error + 4 * UNIT * (mu * np.abs(at) + np.abs(g))
+        wide = radius * (1 + 8 * UNIT * (s.d + 8)) + float(np.linalg.norm(dG)) / mu
+        lower, upper, psi = certified_segment(E, centre, wide, at, g, dg)
+        return lower, upper, {"level": "segment", "centre": centre, "radius": radius, "psi": psi, "certified": True}
 
-    def _length(self, u: np.ndarray) -> float:
-        """|u|_N from the factor's lower triangle, with its rounding."""
-        ell = self._ellipsoid()
-        return float(np.linalg.norm(np.tril(ell["factor"][0]).T @ u)) * (1 + ell["eps"])
+    def published_segment(self, eta: Any, equation: str = "(31)") -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """The segment test as published (Zhou et al., Theorem 3 with (31) or (40)): NOT a bound, for comparison alone.
+
+        Its half-space rests on a truncated gradient with a wrong sign: it can exclude the truth, and is NaN (0/0) when
+        rows were only added. info["certified"] is False, and no decision of this package uses it.
+        """
+        if equation not in ("(31)", "(40)"):
+            raise ValueError(f"equation must be '(31)' or '(40)', not {equation!r}")
+        E, s = intervals.directions(eta, self.summary.d), self.summary
+        lower, upper, psi = published_segment(E, s.w0, s.C, s.n0, self.n1, self._moved[0], self._moved[1], equation)
+        return lower, upper, {"level": "published-segment", "psi": psi, "certified": False}
+
+    def decide(self, rule: Rule, X1: Any = None, y1: Any = None, level: str = "auto") -> Decision:
+        """KEEP when the upper bound of the rule's criterion is within its tolerance, RETRAIN when the lower is beyond.
+
+        Otherwise REFINE; given the changed data X1, y1 it takes one pass itself, and then says RETRAIN (certified only
+        if the lower bound is beyond the tolerance).
+        """
+        found = decided(rule, *statistic(self, rule, level), level)
+        if found.decision != "refine" or X1 is None:
+            return found
+        self.refine(X1, y1)
+        return decided(rule, *statistic(self, rule, "newton"), "newton", last=True)
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["summary"] = self.summary.__getstate__()
+        high = self.G
+        state["_G"] = (high, (self._G - high).astype(float))
+        state["_added"], state["_removed"] = pack_counter(self._added), pack_counter(self._removed)
+        state["_removed_rows"] = np.array([r for rows in self._removed_rows.values() for r in rows])
+        state["_metric"] = None if self._metric is None else self._metric.__getstate__()
+        state["_points"] = [p.state() for p in self._points]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.summary = object.__new__(FitSummary)
+        self.summary.__setstate__(state["summary"])
+        high, low = state["_G"]
+        self._G = high.astype(LONG) + low
+        self._added, self._removed = unpack_counter(*state["_added"]), unpack_counter(*state["_removed"])
+        gone = np.asarray(state["_removed_rows"]).reshape(-1, self.summary.d)
+        self._removed_rows = {}
+        for key, row in zip(keys(digests(gone)), gone, strict=True):
+            self._removed_rows.setdefault(key, []).append(row)
+        if state["_metric"] is not None:
+            self._metric = HessianMetric.restored(self.summary, state["_metric"])
+        self._points = [Point(**p) for p in state["_points"]]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tracker to one .npz file without anything executable."""
+        from .storage import write
+
+        write(path, "Tracker", self.__getstate__())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tracker:
+        """Read what ``save`` wrote. Raises ValueError for another file."""
+        from .storage import read
+
+        out = object.__new__(cls)
+        out.__setstate__(read(path, "Tracker"))
+        return out

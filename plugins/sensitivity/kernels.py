@@ -1,0 +1,107 @@
+"""Rank-1 changes of a Cholesky factor, and digests of rows (pure nopython functions)."""
+
+import math
+
+import numpy as np
+
+from onlinekit.jit import kernel
+
+_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_GOLD, _ONE, _ZERO = np.uint64(0x9E3779B97F4A7C15), np.uint64(1), np.uint64(0)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@kernel
+def update_factor(R, x):
+    """R'R <- R'R + x x' by Givens rotations; R (d, d) upper, x (d,) is overwritten."""
+    d = len(x)
+    for k in range(d):
+        if x[k] == 0.0:
+            continue
+        r = math.hypot(R[k, k], x[k])
+        c, s = R[k, k] / r, x[k] / r
+        for j in range(k, d):
+            old = R[k, j]
+            R[k, j] = c * old + s * x[j]
+            x[j] = c * x[j] - s * old
+
+
+@kernel
+def downdate_factor(R, x, p, c, s):
+    """R'R <- R'R - x x' (LINPACK dchdd); p, c, s (d,) are scratch. False, R unchanged, when 1 - |R^-T x|^2 < 1e-6."""
+    d = len(x)
+    rest = 1.0
+    for k in range(d):
+        p[k] = x[k]
+    for k in range(d):
+        p[k] /= R[k, k]
+        rest -= p[k] * p[k]
+        if p[k] != 0.0:
+            for j in range(k + 1, d):
+                p[j] -= R[k, j] * p[k]
+    if not rest >= 1e-6:
+        return False
+    alpha = math.sqrt(rest)
+    for k in range(d - 1, -1, -1):
+        r = math.hypot(alpha, p[k])
+        c[k], s[k] = alpha / r, p[k] / r
+        alpha = r
+    for j in range(d):
+        p[j] = 0.0
+    for k in range(d - 1, -1, -1):
+        if s[k] == 0.0:
+            continue
+        for j in range(k, d):
+            old = R[k, j]
+            R[k, j] = c[k] * old - s[k] * p[j]
+            p[j] = c[k] * p[j] + s[k] * old
+    return True
+
+
+@kernel
+def change_factor(R, rows, add):
+    """Add or take x x' for each row x of rows (m, d), overwritten, from R'R; the number of rows done."""
+    d = rows.shape[1]
+    p, c, s = np.empty(d), np.empty(d), np.empty(d)
+    for i in range(rows.shape[0]):
+        if add:
+            update_factor(R, rows[i])
+        elif not downdate_factor(R, rows[i], p, c, s):
+            return i
+    return rows.shape[0]
+
+
+@kernel
+def mix(x):
+    """The finaliser of splitmix64: a bijection of 64-bit words that leaves 0 alone."""
+    x = (x ^ (x >> _S30)) * _A
+    x = (x ^ (x >> _S27)) * _B
+    return x ^ (x >> _S31)
+
+
+@kernel
+def digest_dense(bits, out):
+    """Out (n, 2) = sums over non-zero j of two hashes of (j, bits[i, j]); bits (n, d) uint64."""
+    for i in range(bits.shape[0]):
+        first, second = _ZERO, _ZERO
+        for j in range(bits.shape[1]):
+            if bits[i, j] != _ZERO:
+                h = mix(mix(bits[i, j]) * (mix(np.uint64(j + 1) * _GOLD) | _ONE))
+                first += h
+                second += mix(h ^ _GOLD)
+        out[i, 0], out[i, 1] = first, second
+    return 0
+
+
+@kernel
+def digest_sparse(indptr, indices, bits, out):
+    """The digests of CSR rows: equal to digest_dense of the same rows."""
+    for i in range(len(indptr) - 1):
+        first, second = _ZERO, _ZERO
+        for k in range(indptr[i], indptr[i + 1]):
+            if bits[k] != _ZERO:
+                h = mix(mix(bits[k]) * (mix(np.uint64(indices[k] + 1) * _GOLD) | _ONE))
+                first += h
+                second += mix(h ^ _GOLD)
+        out[i, 0], out[i, 1] = first, second
+    return 0
