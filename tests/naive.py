@@ -114,7 +114,7 @@ def interval_solve(K: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray
         S = f != t
         new = np.zeros(n)
         new[S] = np.linalg.solve(K[np.ix_(S, S)] + np.diag(il[S]), t[S])
-        if interval_kkt(K, lo, hi, il, new) < 1e-11:
+        if interval_kkt(K, lo, hi, il, new) < 1e-13 * (100.0 + np.max(np.abs(K) @ np.abs(new), initial=0.0)):
             return new
         p, Kp = new - b, K @ (new - b)
 
@@ -282,3 +282,192 @@ class NaiveNOGD(Margins):
             keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-10 * values.max()]
             self.map = (vectors[:, keep] / np.sqrt(values[keep])).T
             self.w = np.array(self.coefs).T @ np.linalg.pinv(self.map)
+
+
+class NaiveRRF(Margins):
+    """z = x (exp(gamma) E) / sigma, phi = D^(-1/2) (cos z, sin z); one gradient step of w and of gamma on a loss."""
+
+    def __init__(self, classes: int, E: np.ndarray, lr: float, width_lr: float, l2: float, max_change: float,
+                 sigma: float, standardize: bool) -> None:  # fmt: skip
+        super().__init__(classes, standardize)
+        self.E, self.lr, self.width_lr, self.l2, self.max_change = E, lr, width_lr, l2, max_change
+        self.sigma = sigma
+        self.gamma = np.zeros(E.shape[0])
+        self.w = np.zeros((self.K, 2 * E.shape[1]))
+
+    def features(self, x: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        mean, inverse = self.scale()
+        z = ((x - mean) * inverse) @ (np.exp(gamma)[:, None] * self.E) / self.sigma
+        return np.concatenate([np.cos(z), np.sin(z)]) / math.sqrt(self.E.shape[1])
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        return self.w @ self.features(x, self.gamma)
+
+    def gamma_gradient(self, x: np.ndarray, signs: np.ndarray) -> np.ndarray:
+        """d (signs . f) / d gamma_j = sum over i of (d f / d z_i) E_ji exp(gamma_j) x_j / sigma."""
+        D = self.E.shape[1]
+        phi = self.features(x, self.gamma)
+        along, across = signs @ self.w[:, :D], signs @ self.w[:, D:]
+        by_z = across * phi[:D] - along * phi[D:]
+        mean, inverse = self.scale()
+        return (self.E @ by_z) * np.exp(self.gamma) * (x - mean) * inverse / self.sigma
+
+    def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
+        self.rows.append(x)
+        signs = self.signs(self.scores(x), k)
+        phi = self.features(x, self.gamma)
+        change = self.width_lr * w * self.gamma_gradient(x, signs)
+        largest = np.abs(change).max()
+        self.w *= 1.0 - self.lr * self.l2 * w
+        self.w += self.lr * w * np.outer(signs, phi)
+        self.gamma += change * (self.max_change / largest if largest > self.max_change else 1.0)
+
+
+class NaivePAMO(Margins):
+    """f = D^(-1/2) w . max(U g(x, 1), V g(x, 1)); w, U and V each projected onto y f >= 1 from their old values."""
+
+    def __init__(self, U: np.ndarray, V: np.ndarray, C: float, C_units: float, gain: float, standardize: bool) -> None:
+        super().__init__(2, standardize)
+        self.U, self.V, self.C, self.C_units, self.gain = U.copy(), V.copy(), C, C_units, gain
+        self.w = np.zeros(len(U))
+
+    def inputs(self, x: np.ndarray) -> np.ndarray:
+        mean, inverse = self.scale()
+        return self.gain * np.append((x - mean) * inverse, 1.0)
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        a = self.inputs(x)
+        return np.array([self.w @ np.maximum(self.U @ a, self.V @ a) / math.sqrt(len(self.w))])
+
+    def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
+        self.rows.append(x)
+        y, f, a = 2.0 * k - 1.0, self.scores(x)[0], self.inputs(x)
+        loss = 1.0 - y * f
+        if loss <= 0.0:
+            return
+        D, u, v = len(self.w), self.U @ a, self.V @ a
+        slopes = [
+            np.maximum(u, v) / math.sqrt(D),  # by w
+            np.outer(np.where(u >= v, self.w, 0.0), a) / math.sqrt(D),  # by U
+            np.outer(np.where(u >= v, 0.0, self.w), a) / math.sqrt(D),  # by V
+        ]
+        for part, slope, cap in zip((self.w, self.U, self.V), slopes, (self.C, *[self.C_units] * 2), strict=True):
+            size = np.sum(slope**2)
+            if size > 0.0:
+                part += w * y * min(cap, loss / size) * slope
+
+
+# sensitivity monitors
+def change_by_retraining(rule: str, X0: np.ndarray, y0: np.ndarray, X1: np.ndarray, y1: np.ndarray,
+                         X_ref: np.ndarray, y_ref: np.ndarray, C: float, loss: str) -> float:  # fmt: skip
+    """What retraining on (X1, y1) changes of the model fitted to (X0, y0), by scipy's minimiser and plain loops."""
+    from scipy.optimize import minimize
+
+    def phi(z: float) -> float:
+        return max(0.0, 1.0 - z) ** 2 if loss == "squared_hinge" else float(np.logaddexp(0.0, -z))
+
+    def slope(z: float) -> float:
+        return -2.0 * max(0.0, 1.0 - z) if loss == "squared_hinge" else -1.0 / (1.0 + math.exp(z))
+
+    def objective(w: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = C / 2 * float(w @ w), C * w
+        for x, t in zip(X, np.where(y, 1.0, -1.0), strict=True):
+            x = np.append(x, 1.0)
+            value += phi(t * float(x @ w)) / len(X)
+            gradient = gradient + slope(t * float(x @ w)) * t * x / len(X)
+        return value, gradient
+
+    def fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        start, options = np.zeros(X.shape[1] + 1), {"maxiter": 2000, "gtol": 1e-13, "ftol": 0.0}
+        return minimize(objective, start, (X, y), "L-BFGS-B", jac=True, options=options).x
+
+    w0, w1 = fit(X0, y0), fit(X1, y1)
+    if rule == "coefficients":
+        return float(np.abs(w1 - w0).max())
+    if rule == "gap":
+        return objective(w0, X1, y1)[0] - objective(w1, X1, y1)[0]
+    ones = np.hstack([X_ref, np.ones((len(X_ref), 1))])
+    if rule == "flips":
+        return float(np.mean((ones @ w0 > 0) != (ones @ w1 > 0)))
+    signs = np.where(y_ref, 1.0, -1.0)
+    return float(np.mean([phi(t * float(x @ w0)) - phi(t * float(x @ w1)) for x, t in zip(ones, signs, strict=True)]))
+
+
+# sensitivity
+def _linear(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A^-1 b for A > 0 by Cholesky, in whatever number type A has (LAPACK knows no long double)."""
+    A, d = A.copy(), len(b)
+    for k in range(d):
+        A[k, k] = np.sqrt(A[k, k])
+        A[k + 1 :, k] /= A[k, k]
+        for j in range(k + 1, d):
+            A[j:, j] -= A[j:, k] * A[j, k]
+    x = b.copy()
+    for k in range(d):
+        x[k] = (x[k] - A[k, :k] @ x[:k]) / A[k, k]
+    for k in range(d - 1, -1, -1):
+        x[k] = (x[k] - A[k + 1 :, k] @ x[k + 1 :]) / A[k, k]
+    return x
+
+
+def optimum_long(X: np.ndarray, y: np.ndarray, C: float, loss: str, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The minimiser of n C/2 |w|^2 + sum phi(y_i x_i.w) by Newton's method in long double, and how far off (d,) it is.
+
+    The second part bounds |w_j - truth_j| by |H^-1| times the gradient that is left and its rounding, H the Hessian.
+    """
+    long = np.longdouble
+    rows = X.astype(long) * y.astype(long)[:, None]
+    w, n, best = w.astype(long), len(y), None
+    for _ in range(60):
+        z = (rows * w).sum(axis=1)
+        if loss == "logistic":
+            slope = -1 / (1 + np.exp(z))
+            curvature = -slope * (1 + slope)
+        else:
+            slope, curvature = -2 * np.maximum(0, 1 - z), 2 * (z < 1).astype(long)
+        grad = n * long(C) * w + (rows * slope[:, None]).sum(axis=0)
+        size = float(np.abs(grad).max())
+        if best is not None and size >= best[0]:
+            break
+        H = (rows * curvature[:, None]).T @ rows + n * long(C) * np.eye(len(w), dtype=long)
+        best = (size, w, H, np.abs(grad) + 1e-19 * n * (np.abs(rows * slope[:, None]).mean(axis=0) + C * np.abs(w)))
+        w = w - _linear(H, grad)
+    assert best is not None
+    _, w, H, left = best
+    inverse = np.array([_linear(H, e) for e in np.eye(len(w), dtype=long)])
+    return w, 4 * np.abs(inverse) @ left
+
+
+def optimum_exact(X: np.ndarray, y: np.ndarray, C: float, loss: str, w: np.ndarray, digits: int = 50) -> list[Any]:
+    """The same minimiser with mpmath, from a w that is right to some digits."""
+    import mpmath as mp
+
+    with mp.workdps(digits):
+        rows = [[mp.mpf(float(v)) * int(s) for v in row] for row, s in zip(X, y, strict=True)]
+        n, d = len(rows), len(w)
+        at = [mp.mpf(int(v * 2**60)) / 2**60 if abs(v) < 8 else mp.mpf(float(v)) for v in w]
+        for _ in range(60):
+            H = mp.matrix(d, d)
+            grad = mp.matrix([n * mp.mpf(C) * v for v in at])
+            for j in range(d):
+                H[j, j] = n * mp.mpf(C)
+            for row in rows:
+                z = mp.fsum(a * b for a, b in zip(row, at, strict=True))
+                if loss == "logistic":
+                    slope = -1 / (1 + mp.exp(z))
+                    curvature = -slope * (1 + slope)
+                else:
+                    slope, curvature = -2 * max(mp.mpf(0), 1 - z), mp.mpf(2 if z < 1 else 0)
+                for j in range(d):
+                    grad[j] += slope * row[j]
+                    if curvature:
+                        for k in range(j, d):
+                            H[j, k] += curvature * row[j] * row[k]
+            for j in range(d):
+                for k in range(j):
+                    H[j, k] = H[k, j]
+            if mp.norm(grad) <= n * mp.mpf(C) * mp.mpf(10) ** (-digits + 15):
+                return at
+            step = mp.lu_solve(H, grad)
+            at = [a - s for a, s in zip(at, step, strict=True)]
+    raise RuntimeError("no solution")
