@@ -8,7 +8,7 @@ import numpy as np
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.budget import avm_kernels
-from onlinekit_plugins.budget.gaussian import checked_width
+from onlinekit_plugins.random_features.gaussian import checked_width
 
 
 class AVMClassifier(ArrayClassifier):

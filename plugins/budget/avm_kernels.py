@@ -12,7 +12,7 @@ import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
-from onlinekit_plugins.budget.gaussian import best_rival, expansion, into_probabilities, similarities, width
+from onlinekit_plugins.random_features.gaussian import best_rival, expansion, into_probabilities, similarities, width
 
 
 @kernel

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from onlinekit.learner import ArrayClassifier
-from onlinekit_plugins.budget.gaussian import checked_width
 from onlinekit_plugins.random_features import nogd_kernels
+from onlinekit_plugins.random_features.gaussian import checked_width
 
 
 class NOGDClassifier(ArrayClassifier):

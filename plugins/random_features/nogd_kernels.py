@@ -13,7 +13,8 @@ import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
-from onlinekit_plugins.budget.gaussian import best_rival, dot, expansion, into_probabilities, similarities, width
+from onlinekit_plugins.random_features.core_kernels import dot
+from onlinekit_plugins.random_features.gaussian import best_rival, expansion, into_probabilities, similarities, width
 
 
 @kernel
@@ -127,7 +128,7 @@ def learn(
         return 0
     rank = int(counts[1])
     for i in range(rank):
-        image[i] = dot(nystroem[i], near, budget)
+        image[i] = dot(nystroem[i], near)
     move(near, image, coefs, k, step, nystroem, rank)
     if rival >= 0:
         move(near, image, coefs, rival, -step, nystroem, rank)

@@ -1,4 +1,4 @@
-"""Gaussian similarities to stored points, and probabilities of scores; shared by the learners with a budget."""
+"""Gaussian similarities to stored points, scores and probabilities: shared by learners of points and of widths."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
+from onlinekit_plugins.random_features.core_kernels import dot
 
 
 def checked_width(sigma: str | float, standardize: bool) -> float:
@@ -23,19 +24,24 @@ def checked_width(sigma: str | float, standardize: bool) -> float:
 
 
 @kernel
+def varied(stats: np.ndarray, d: int) -> int:
+    """How many of the d features have varied so far: a feature that comes late changes nothing before it comes."""
+    count = 0
+    for j in range(d):
+        if stats[3, j] > 0.0:
+            count += 1
+    return count
+
+
+@kernel
 def width(sigma: float, stats: np.ndarray, d: int) -> float:
     """sigma itself, or .4 sqrt(2 m) when it is 0: m = number of the d features that have varied so far (at least 1).
 
-    sqrt(2 m) is the typical distance of two standardized rows. Constant features do not count, so that a feature
-    which comes late changes nothing before it comes.
+    sqrt(2 m) is the typical distance of two standardized rows.
     """
     if sigma > 0.0:
         return sigma
-    varied = 0
-    for j in range(d):
-        if stats[3, j] > 0.0:
-            varied += 1
-    return 0.4 * math.sqrt(2.0 * max(varied, 1))
+    return 0.4 * math.sqrt(2.0 * max(varied(stats, d), 1))
 
 
 @kernel
@@ -62,29 +68,10 @@ def similarities(
 
 
 @kernel
-def dot(a: np.ndarray, b: np.ndarray, n: int) -> float:
-    """sum over i < n of a_i b_i as eight interleaved sums, which the processor runs side by side (one cannot)."""
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    whole = n - n % 8
-    for i in range(0, whole, 8):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-        s4 += a[i + 4] * b[i + 4]
-        s5 += a[i + 5] * b[i + 5]
-        s6 += a[i + 6] * b[i + 6]
-        s7 += a[i + 7] * b[i + 7]
-    for i in range(whole, n):
-        s0 += a[i] * b[i]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-
-
-@kernel
 def expansion(near: np.ndarray, coefs: np.ndarray, size: int, scores: np.ndarray) -> None:
     """scores_k = sum over i < size of coefs[k, i] near_i; coefs (K, budget), scores at least (K,)."""
     for k in range(coefs.shape[0]):
-        scores[k] = dot(coefs[k], near, size)
+        scores[k] = dot(coefs[k, :size], near[:size])
 
 
 @kernel

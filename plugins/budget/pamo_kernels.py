@@ -1,0 +1,190 @@
+"""Kernels of passive-aggressive learning with max-out units.
+
+x (d,); z and step (2 units,) are scratch; planes (capacity, 2 units) the two linear pieces of each unit side by
+side, offsets (2 units,) their constants; output (units,) the weights of the units.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinekit.jit import kernel
+from onlinekit.scaling import finite, scaled, watch
+from onlinekit_plugins.random_features.gaussian import into_probabilities, varied
+
+
+@kernel
+def score(
+    x: np.ndarray,
+    z: np.ndarray,
+    stats: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    gain: float,
+) -> float:
+    """f = D^(-1/2) sum_i output_i max(z_i, z_D+i), z = gain (sum_j x_j planes_j + offsets)."""
+    D = output.shape[0]
+    for i in range(2 * D):
+        z[i] = gain * offsets[i]
+    for j in range(x.shape[0]):
+        v = gain * scaled(x, stats, j)
+        if v != 0.0:
+            row = planes[j]
+            for i in range(2 * D):
+                z[i] += v * row[i]
+    total = 0.0
+    for i in range(D):
+        total += output[i] * max(z[i], z[D + i])
+    return total / math.sqrt(D)
+
+
+@kernel
+def gained(gain: float, stats: np.ndarray, d: int) -> float:
+    """gain itself, or (m + 1)^(-1/2) when it is 0: m = number of the d features that have varied so far."""
+    return gain if gain > 0.0 else 1.0 / math.sqrt(1.0 + varied(stats, d))
+
+
+@kernel
+def learn(
+    x: np.ndarray,
+    y: int,
+    w: float,
+    z: np.ndarray,
+    step: np.ndarray,
+    stats: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    C: float,
+    C_units: float,
+    gain: float,
+) -> int:
+    """Three passive-aggressive steps from the old values: the output, the left pieces and the right pieces.
+
+    Each is the projection onto y f >= 1 of its own problem, tau = min(C, loss / |df|^2), with df the derivative of f:
+    D^(-1/2) max(z_i, z_D+i) for the output, D^(-1/2) output_i (x, 1) for a piece that is the larger of its unit.
+    """
+    if not finite(x):
+        return -1
+    watch(x, stats)
+    D = output.shape[0]
+    scale = gained(gain, stats, x.shape[0])
+    sign = 1.0 if y == 1 else -1.0
+    loss = 1.0 - sign * score(x, z, stats, planes, offsets, output, scale)
+    if not loss > 0.0 or w == 0.0:
+        return 0
+    norm = scale * scale
+    for j in range(x.shape[0]):
+        norm += (scale * scaled(x, stats, j)) ** 2
+    of_output, of_left, of_right = 0.0, 0.0, 0.0
+    for i in range(D):
+        if z[i] >= z[D + i]:
+            of_output += z[i] * z[i]
+            of_left += output[i] * output[i]
+        else:
+            of_output += z[D + i] * z[D + i]
+            of_right += output[i] * output[i]
+    root = math.sqrt(D)
+    tau = sign * w * (min(C, loss * D / of_output) if of_output > 0.0 else 0.0) / root
+    left = sign * w * (min(C_units, loss * D / (norm * of_left)) if of_left > 0.0 else 0.0) / root
+    right = sign * w * (min(C_units, loss * D / (norm * of_right)) if of_right > 0.0 else 0.0) / root
+    for i in range(D):
+        larger = z[i] >= z[D + i]
+        step[i] = left * output[i] if larger else 0.0
+        step[D + i] = 0.0 if larger else right * output[i]
+        output[i] += tau * (z[i] if larger else z[D + i])
+    for i in range(2 * D):
+        offsets[i] += scale * step[i]
+    for j in range(x.shape[0]):
+        v = scale * scaled(x, stats, j)
+        if v != 0.0:
+            for i in range(2 * D):
+                planes[j, i] += v * step[i]
+    return 0
+
+
+@kernel
+def predict(
+    x: np.ndarray,
+    out: np.ndarray,
+    z: np.ndarray,
+    step: np.ndarray,
+    stats: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    C: float,
+    C_units: float,
+    gain: float,
+) -> int:
+    """out (2,) = 1 - sigmoid(f), sigmoid(f); the winner's index, -1 when x is not finite."""
+    if not finite(x):
+        return -1
+    out[0] = score(x, z, stats, planes, offsets, output, gained(gain, stats, x.shape[0]))
+    return into_probabilities(out, 1, out)
+
+
+@kernel
+def learn_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    z: np.ndarray,
+    step: np.ndarray,
+    stats: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    C: float,
+    C_units: float,
+    gain: float,
+) -> None:
+    """learn for each row of X (n, d), y (n,), w (n,)."""
+    for t in range(X.shape[0]):
+        learn(X[t], y[t], w[t], z, step, stats, planes, offsets, output, C, C_units, gain)
+
+
+@kernel
+def predict_rows(
+    X: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    z: np.ndarray,
+    step: np.ndarray,
+    stats: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    C: float,
+    C_units: float,
+    gain: float,
+) -> None:
+    """predict for each row of X (n, d) into winners (n,) and out (n, 2)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], z, step, stats, planes, offsets, output, C, C_units, gain)
+
+
+@kernel
+def prequential_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    z: np.ndarray,
+    step: np.ndarray,
+    stats: np.ndarray,
+    planes: np.ndarray,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    C: float,
+    C_units: float,
+    gain: float,
+) -> None:
+    """predict, then learn, each row of X (n, d)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], z, step, stats, planes, offsets, output, C, C_units, gain)
+        learn(X[t], y[t], w[t], z, step, stats, planes, offsets, output, C, C_units, gain)

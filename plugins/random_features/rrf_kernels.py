@@ -1,0 +1,234 @@
+"""Kernels of reparameterized random features.
+
+x (d,); z, c, s, g (components,) and scores (classes,) are scratch; noise (capacity, components) the fixed draws
+E; scales (capacity,) the learned factors exp(gamma); weights (K, 2 components), K = 1 for two classes: those of
+the cosines, then those of the sines.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onlinekit.jit import kernel
+from onlinekit.scaling import finite, scaled, watch
+from onlinekit_plugins.random_features.core_kernels import dot
+from onlinekit_plugins.random_features.gaussian import best_rival, into_probabilities, width
+from onlinekit_plugins.random_features.sincos import sincos
+
+
+@kernel
+def project(
+    x: np.ndarray,
+    z: np.ndarray,
+    c: np.ndarray,
+    s: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    noise: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    sigma: float,
+) -> float:
+    """z = sum_j v_j E_j, v_j = x_j scales_j / sigma; c, s = cos z, sin z; f_k = D^(-1/2) w_k . (c, s); 1 / sigma."""
+    inverse = 1.0 / width(sigma, stats, x.shape[0])
+    D = z.shape[0]
+    z[:] = 0.0
+    for j in range(x.shape[0]):
+        v = scaled(x, stats, j) * scales[j] * inverse
+        if v != 0.0:
+            row = noise[j]
+            for i in range(D):
+                z[i] += v * row[i]
+    sincos(z, s, c)
+    norm = 1.0 / math.sqrt(D)
+    for k in range(weights.shape[0]):
+        scores[k] = norm * (dot(weights[k, :D], c) + dot(weights[k, D:], s))
+    return inverse
+
+
+@kernel
+def learn(
+    x: np.ndarray,
+    y: int,
+    w: float,
+    z: np.ndarray,
+    c: np.ndarray,
+    s: np.ndarray,
+    g: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    noise: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    lr: float,
+    width_lr: float,
+    l2: float,
+    max_change: float,
+    sigma: float,
+) -> int:
+    """w_k -= lr (l2 w_k - y_k phi), gamma_j += width_lr v_j (E_j . g) on a positive hinge loss; all from old values.
+
+    g_i = sum_k y_k D^(-1/2) (w_k,D+i cos z_i - w_k,i sin z_i) = -d loss / d z_i, y_k = +-1 for two classes, else +1
+    for the class and -1 for its best rival. The largest |change of gamma_j| is held to max_change.
+    """
+    if not finite(x):
+        return -1
+    watch(x, stats)
+    inverse = project(x, z, c, s, scores, stats, noise, scales, weights, sigma)
+    D, K = z.shape[0], weights.shape[0]
+    rival = -1
+    k, sign = 0, 1.0
+    if K == 1:
+        sign = 1.0 if y == 1 else -1.0
+        loss = 1.0 - sign * scores[0]
+    else:
+        k, rival = y, best_rival(scores, y, K)
+        loss = 1.0 - (scores[y] - scores[rival])
+    learns = loss > 0.0 and w > 0.0
+    norm = 1.0 / math.sqrt(D)
+    if learns and width_lr > 0.0:
+        for i in range(D):
+            along, across = weights[k, i], weights[k, D + i]
+            if rival >= 0:
+                along -= weights[rival, i]
+                across -= weights[rival, D + i]
+            g[i] = sign * norm * (across * c[i] - along * s[i])
+        step = width_lr * w
+        # v_j of all features first: one factor for all keeps the direction of the step.
+        largest = 0.0
+        for j in range(x.shape[0]):
+            v = scaled(x, stats, j) * scales[j] * inverse
+            if v != 0.0:
+                largest = max(largest, abs(step * v * dot(noise[j], g)))
+        if largest > max_change:
+            step *= max_change / largest
+        if largest > 0.0:
+            for j in range(x.shape[0]):
+                v = scaled(x, stats, j) * scales[j] * inverse
+                if v != 0.0:
+                    scales[j] *= math.exp(step * v * dot(noise[j], g))
+    if l2 > 0.0:
+        keep = 1.0 - lr * l2 * w
+        for r in range(K):
+            for i in range(2 * D):
+                weights[r, i] *= keep
+    if learns:
+        step = sign * lr * w * norm
+        for i in range(D):
+            weights[k, i] += step * c[i]
+            weights[k, D + i] += step * s[i]
+        if rival >= 0:
+            for i in range(D):
+                weights[rival, i] -= step * c[i]
+                weights[rival, D + i] -= step * s[i]
+    return 0
+
+
+@kernel
+def predict(
+    x: np.ndarray,
+    out: np.ndarray,
+    z: np.ndarray,
+    c: np.ndarray,
+    s: np.ndarray,
+    g: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    noise: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    lr: float,
+    width_lr: float,
+    l2: float,
+    max_change: float,
+    sigma: float,
+) -> int:
+    """out (classes,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
+    if not finite(x):
+        return -1
+    project(x, z, c, s, scores, stats, noise, scales, weights, sigma)
+    return into_probabilities(scores, weights.shape[0], out)
+
+
+@kernel
+def learn_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    z: np.ndarray,
+    c: np.ndarray,
+    s: np.ndarray,
+    g: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    noise: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    lr: float,
+    width_lr: float,
+    l2: float,
+    max_change: float,
+    sigma: float,
+) -> None:
+    """learn for each row of X (n, d), y (n,), w (n,)."""
+    for t in range(X.shape[0]):
+        learn(X[t], y[t], w[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma)
+
+
+@kernel
+def predict_rows(
+    X: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    z: np.ndarray,
+    c: np.ndarray,
+    s: np.ndarray,
+    g: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    noise: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    lr: float,
+    width_lr: float,
+    l2: float,
+    max_change: float,
+    sigma: float,
+) -> None:
+    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(
+            X[t], out[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma
+        )
+
+
+@kernel
+def prequential_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray,
+    winners: np.ndarray,
+    out: np.ndarray,
+    z: np.ndarray,
+    c: np.ndarray,
+    s: np.ndarray,
+    g: np.ndarray,
+    scores: np.ndarray,
+    stats: np.ndarray,
+    noise: np.ndarray,
+    scales: np.ndarray,
+    weights: np.ndarray,
+    lr: float,
+    width_lr: float,
+    l2: float,
+    max_change: float,
+    sigma: float,
+) -> None:
+    """predict, then learn, each row of X (n, d)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(
+            X[t], out[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma
+        )
+        learn(X[t], y[t], w[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma)
