@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from collections.abc import Callable, Collection
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numba
 
 _warned = False
+_sources: dict[Any, frozenset[str]] = {}  # kernel -> the files its machine code was made from
 
 
 def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[str] = ()) -> Callable[..., Any]:
@@ -17,7 +19,8 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[s
 
     The compiled code is cached on disk beside the source, in the user's cache directory, or in
     NUMBA_CACHE_DIR. Where none of them can be written (a read-only install without a home) it is compiled
-    once a process instead, with one warning. The GIL is released while the kernel runs and divisions by
+    once a process instead, with one warning. A change of this file or of one whose kernels are called voids the cache.
+    The GIL is released while the kernel runs and divisions by
     zero give inf or NaN, as in NumPy. By default results do not depend on reordered sums.
 
     Parameters
@@ -42,7 +45,7 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[s
     flags: Any = set(fastmath) or False
     global _warned
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
@@ -55,3 +58,19 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[s
                 stacklevel=2,
             )
         return numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
+    if hasattr(compiled, "py_func"):  # not so under NUMBA_DISABLE_JIT=1
+        _stamp(compiled, function)
+    return compiled
+
+
+def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
+    """Tie the cached code to all the files it was made from.
+
+    Numba looks at the kernel's own file only, so code with an old version of a called kernel inside would live on
+    after an upgrade and give other numbers.
+    """
+    called = [function.__globals__.get(name) for name in function.__code__.co_names]
+    files = {function.__code__.co_filename}.union(*(_sources.get(c, ()) for c in called if hasattr(c, "py_func")))
+    _sources[compiled] = frozenset(files)
+    stamps = [os.stat(file) for file in sorted(files) if os.path.exists(file)]
+    compiled._cache._cache_file._source_stamp = tuple((s.st_mtime, s.st_size) for s in stamps)

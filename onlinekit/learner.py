@@ -13,7 +13,7 @@ from river import base
 from onlinekit import batches, frames
 from onlinekit.batches import is_sparse, valid_weight
 from onlinekit.labels import BinaryLabels, ClassLabels
-from onlinekit.scaling import finite
+from onlinekit.scaling import finite, fresh
 from onlinekit.schema import Schema, is_finite_number
 
 
@@ -85,7 +85,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         self._labels = self._make_labels(())
         self._capacity = 4
         self._arrays = {name: np.zeros(self._shape(axes), self._dtype) for name, axes in self.arrays.items()}
-        self._stats = np.zeros((5, self._capacity if standardize else 0))
+        self._stats = fresh(self._capacity, standardize)
         self._refresh()
 
     def _hyper(self) -> tuple[float, ...]:
@@ -162,8 +162,9 @@ class ArrayClassifier(base.MiniBatchClassifier):
                 self._capacity *= 2
             for name, axes in self.arrays.items():
                 self._arrays[name] = _enlarged(self._arrays[name], self._shape(axes))
-            if self.standardize:
-                self._stats = _enlarged(self._stats, (5, self._capacity))
+            self._stats = (
+                _enlarged(self._stats, (5, self._capacity)) if self.standardize else fresh(self._capacity, False)
+            )
         self._features_added(names, start)
         self._refresh()
 
@@ -190,6 +191,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         for derived in ("_args", "_pool", "_schema", "_labels", "_n", "_values", "_pack_into", "_code"):
             del state[derived]
+        if not self.standardize:
+            del state["_stats"]  # says nothing then
         state["_features"] = list(self._schema.names)
         state["_class_names"] = list(self._labels.names)
         return state
@@ -200,6 +203,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
         names = own.pop("_class_names")
         self.__dict__.update(own)
         self._labels = self._make_labels(names)
+        if not self.standardize:
+            self._stats = fresh(self._capacity, False)
         self._refresh()
 
     # -- one by one ----------------------------------------------------------------------------------------

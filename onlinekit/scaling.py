@@ -1,6 +1,6 @@
 """Running mean and variance inside the kernels: the same numbers as River's StandardScaler in a pipeline.
 
-stats (5, capacity >= d); no columns = no scaling.
+stats (5, capacity >= d):
 
     stats[0]     number of samples that mean and variance of a feature stand for: all, or before its zeros since
     stats[1]     mean
@@ -8,6 +8,7 @@ stats (5, capacity >= d); no columns = no scaling.
     stats[3]     1 / sd, 0 where sd is 0 (kept, so that predicting neither divides nor takes roots)
     stats[4, 0]  number of samples
     stats[4, 1]  1 while some feature waits for its zeros to be counted (after a sparse row)
+    stats[4, 2]  1 when there is no scaling: means stay 0 and 1 / sd stays 1, so that no kernel has to ask
 
 A feature that comes later has mean and variance 0, as if it had been 0.0 until then.
 """
@@ -33,30 +34,27 @@ def finite(x: np.ndarray) -> bool:
 @kernel
 def watch(x: np.ndarray, stats: np.ndarray) -> None:
     """n += 1; mean += (x - mean) / n; var += ((x - old mean)(x - mean) - var) / n  (Welford). x (d,)."""
-    if stats.shape[1] == 0:
-        return
-    if stats[4, 1] != 0.0:
-        for j in range(stats.shape[1]):
-            catch_up(j, stats)
-        stats[4, 1] = 0.0
-    stats[4, 0] += 1.0
-    n = stats[4, 0]
-    seen, means, variances, inverses = stats[0], stats[1], stats[2], stats[3]
-    for j in range(x.shape[0]):
-        old = means[j]
-        mean = old + (x[j] - old) / n
-        variance = variances[j] + ((x[j] - old) * (x[j] - mean) - variances[j]) / n
-        seen[j] = n
-        means[j] = mean
-        variances[j] = variance
-        inverses[j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
+    if stats[4, 2] == 0.0:
+        if stats[4, 1] != 0.0:
+            for j in range(stats.shape[1]):
+                catch_up(j, stats)
+            stats[4, 1] = 0.0
+        stats[4, 0] += 1.0
+        n = stats[4, 0]
+        share = 1.0 / n
+        for j in range(x.shape[0]):
+            old = stats[1, j]
+            mean = old + (x[j] - old) * share
+            variance = stats[2, j] + ((x[j] - old) * (x[j] - mean) - stats[2, j]) * share
+            stats[0, j] = n
+            stats[1, j] = mean
+            stats[2, j] = variance
+            stats[3, j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
 
 
 @kernel
 def scaled(x: np.ndarray, stats: np.ndarray, j: int) -> float:
     """(x_j - mean_j) / sd_j, 0 where the deviation is 0; x_j itself without scaling."""
-    if stats.shape[1] == 0:
-        return x[j]
     return (x[j] - stats[1, j]) * stats[3, j]
 
 
@@ -64,8 +62,6 @@ def scaled(x: np.ndarray, stats: np.ndarray, j: int) -> float:
 def variance_now(j: int, stats: np.ndarray) -> float:
     """var <- c/n (var + mean^2 m/n): feature j with its m = n - c zeros since counted in."""
     c, n = stats[0, j], stats[4, 0]
-    if c == n:
-        return stats[2, j]
     return c / n * (stats[2, j] + stats[1, j] * stats[1, j] * ((n - c) / n))
 
 
@@ -84,28 +80,37 @@ def catch_up(j: int, stats: np.ndarray) -> None:
 @kernel
 def watch_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray) -> None:
     """watch for a row given by its entries, index (m,) and value (m,), in O(m): zeros are counted in when needed."""
-    if stats.shape[1] == 0:
-        return
-    stats[4, 1] = 1.0
-    for i in range(index.shape[0]):
-        catch_up(index[i], stats)
-    stats[4, 0] += 1.0
-    n = stats[4, 0]
-    for i in range(index.shape[0]):
-        j = index[i]
-        old = stats[1, j]
-        stats[1, j] += (value[i] - old) / n
-        stats[2, j] += ((value[i] - old) * (value[i] - stats[1, j]) - stats[2, j]) / n
-        stats[3, j] = 1.0 / math.sqrt(stats[2, j]) if stats[2, j] > 0.0 else 0.0
-        stats[0, j] = n
+    if stats[4, 2] == 0.0:
+        stats[4, 1] = 1.0
+        for i in range(index.shape[0]):
+            catch_up(index[i], stats)
+        stats[4, 0] += 1.0
+        n = stats[4, 0]
+        share = 1.0 / n
+        for i in range(index.shape[0]):
+            j = index[i]
+            old = stats[1, j]
+            mean = old + (value[i] - old) * share
+            variance = stats[2, j] + ((value[i] - old) * (value[i] - mean) - stats[2, j]) * share
+            stats[0, j] = n
+            stats[1, j] = mean
+            stats[2, j] = variance
+            stats[3, j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
 
 
 @kernel
 def scaled_sparse(j: int, value: float, stats: np.ndarray) -> float:
     """value / sd_j, not centred, so that zeros stay zeros; the value itself without scaling."""
-    if stats.shape[1] == 0:
-        return value
     if stats[0, j] == stats[4, 0]:
         return value * stats[3, j]
     variance = variance_now(j, stats)
     return value / math.sqrt(variance) if variance > 0.0 else 0.0
+
+
+def fresh(capacity: int, standardize: bool) -> np.ndarray:
+    """stats before any sample."""
+    stats = np.zeros((5, capacity))
+    if not standardize:
+        stats[3] = 1.0
+        stats[4, 2] = 1.0
+    return stats

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from onlinekit.learner import ArrayClassifier
-from onlinekit_plugins.linear import logistic_kernels
+from onlinekit_plugins.linear.base import LinearClassifier
+from onlinekit_plugins.linear.rules import LOGISTIC
 
 
-class LogisticRegression(ArrayClassifier):
+class LogisticRegression(LinearClassifier):
     """Online logistic regression by stochastic gradient descent, log loss or softmax cross-entropy.
 
     w -= lr ((p - y) x + l2 w), b -= intercept_lr (p - y), p = sigmoid(w.x + b). With equal parameters the
@@ -49,9 +49,6 @@ class LogisticRegression(ArrayClassifier):
     Bottou, Large-scale machine learning with stochastic gradient descent, COMPSTAT 2010.
     """
 
-    arrays = {"weights": ("outputs", "features"), "intercept": ("outputs",)}
-    kernels = logistic_kernels
-
     def __init__(
         self,
         lr: float = 0.01,
@@ -73,4 +70,4 @@ class LogisticRegression(ArrayClassifier):
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
 
     def _hyper(self) -> tuple[float, ...]:
-        return (float(self.lr), float(self.intercept_lr), float(self.l2))
+        return (LOGISTIC, float(self.lr), float(self.intercept_lr), float(self.l2), 0.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from onlinekit.learner import ArrayClassifier
-from onlinekit_plugins.linear import ogd_kernels
+from onlinekit_plugins.linear.base import LinearClassifier
+from onlinekit_plugins.linear.rules import HINGE
 
 
-class OGDClassifier(ArrayClassifier):
+class OGDClassifier(LinearClassifier):
     """Online gradient descent on the hinge loss, max(0, 1 - y f) with f = w.x + b.
 
     If y f <= 1: w += lr y x, b += intercept_lr y. With equal parameters the numbers of River's
@@ -47,9 +47,6 @@ class OGDClassifier(ArrayClassifier):
     Zinkevich, Online convex programming and generalized infinitesimal gradient ascent, ICML 2003.
     """
 
-    arrays = {"weights": ("outputs", "features"), "intercept": ("outputs",)}
-    kernels = ogd_kernels
-
     def __init__(
         self,
         lr: float = 0.01,
@@ -67,4 +64,4 @@ class OGDClassifier(ArrayClassifier):
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
 
     def _hyper(self) -> tuple[float, ...]:
-        return (float(self.lr), float(self.intercept_lr))
+        return (HINGE, float(self.lr), float(self.intercept_lr), 0.0, 0.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from onlinekit.learner import ArrayClassifier
-from onlinekit_plugins.linear import pa_kernels
+from onlinekit_plugins.linear.base import LinearClassifier
+from onlinekit_plugins.linear.rules import PA_I, PA_II
 
 
-class PAClassifier(ArrayClassifier):
+class PAClassifier(LinearClassifier):
     """Passive-aggressive classification, PA-I and PA-II.
 
     w += tau y x with tau = min(C, loss / |x|^2) (mode 1) or loss / (|x|^2 + 1 / 2C) (mode 2), loss =
@@ -50,9 +50,6 @@ class PAClassifier(ArrayClassifier):
     Crammer et al., Online passive-aggressive algorithms, JMLR 7, 2006.
     """
 
-    arrays = {"weights": ("outputs", "features"), "intercept": ("outputs",)}
-    kernels = pa_kernels
-
     def __init__(
         self,
         C: float = 1.0,
@@ -72,4 +69,4 @@ class PAClassifier(ArrayClassifier):
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
 
     def _hyper(self) -> tuple[float, ...]:
-        return (float(self.C), float(self.mode), float(self.fit_intercept))
+        return (PA_I if self.mode == 1 else PA_II, 1.0, float(self.fit_intercept), 0.0, float(self.C))
