@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,11 +37,33 @@ def binary_stream(n: int = 120, seed: int = 1, names: list[Any] | None = None) -
     return [(dict(zip(names, row.tolist(), strict=True)), bool(row @ direction > 0)) for row in X]
 
 
+def text_stream(n: int, seed: int = 3, names: int = 400, entries: int = 20) -> list[tuple[dict, bool]]:
+    """Rows with few of many features, as of words in texts; the label is whether more of them are even than odd."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(n):
+        columns = rng.choice(names, entries, replace=False).tolist()
+        values = rng.uniform(0.5, 1.5, entries).tolist()
+        x = dict(zip(columns, values, strict=True))
+        out.append((x, sum(1 if j % 2 else -1 for j in columns) > 0))
+    return out
+
+
 def trained(model: Any, stream: list[tuple[dict, Any]]) -> Any:
     model = model.clone()
     for x, y in stream:
         model.learn_one(x, y)
     return model
+
+
+def raising(model: Any) -> Any:
+    """An untrained copy that refuses what is not valid."""
+    return model.clone({"on_invalid": "raise"} if "on_invalid" in model._get_params() else {})
+
+
+def bad_label(model: Any) -> Any:
+    """A label that the learner must refuse."""
+    return math.nan if model._multiclass else "spam"
 
 
 def probabilities(model: Any, stream: list[tuple[dict, Any]]) -> list[dict]:
@@ -59,3 +83,15 @@ def assert_close(got: list[dict], want: list[dict], rtol: float = 1e-9) -> None:
         assert a.keys() == b.keys(), f"row {t}: classes {list(a)} and {list(b)}"
         for label in a:
             assert math.isclose(a[label], b[label], rel_tol=rtol, abs_tol=rtol), f"row {t}: {a} and {b}"
+
+
+def assert_refused(model: Any, action: Callable[[], Any], naming: str) -> None:
+    """The action raises ValueError or TypeError that names the culprit, and leaves the model as it was."""
+    before = pickle.dumps(model)
+    try:
+        action()
+    except (ValueError, TypeError) as error:
+        assert naming in str(error), f"the error does not name {naming}: {error}"
+    else:
+        raise AssertionError(f"accepted {naming}")
+    assert pickle.dumps(model) == before, f"the refused {naming} changed the model"

@@ -1,23 +1,27 @@
-"""Checks of `onlinekit.testing` on batches and copies: equal to the loop and to the original."""
+"""Checks of `onlinekit.testing` on copies: they go on as the original would."""
 
 from __future__ import annotations
 
 import copy
 import multiprocessing
 import pickle
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from river import base
 
-from onlinekit._testing_base import NAMES, assert_close, binary_stream, carry_on, probabilities, trained
+from onlinekit._testing_base import NAMES, binary_stream, carry_on, probabilities, trained
 
 
 def _arrays_size(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
+    if isinstance(value, base.Base):  # a model or monitor within
+        return _arrays_size(value.__getstate__())  # type: ignore[attr-defined]
     if isinstance(value, dict):
         return sum(_arrays_size(v) for v in value.values())
     return sum(_arrays_size(v) for v in value) if isinstance(value, (list, tuple)) else 0
@@ -69,57 +73,16 @@ def check_threads(model: Any) -> None:
     stream = binary_stream(200)
     model = trained(model, stream)
     want = probabilities(model, stream)
-    with ThreadPoolExecutor(4) as pool:
-        for got in pool.map(lambda _: probabilities(model, stream), range(8)):
-            assert got == want, "concurrent predictions disturb each other"
-
-
-def _frame(kind: str, rows: list[dict], names: list[Any]) -> Any:
-    columns = {name: [x[name] for x in rows] for name in names}
-    if kind == "array":
-        return np.array([[x[name] for name in names] for x in rows])
-    if kind == "pandas":
-        import pandas
-
-        return pandas.DataFrame(columns, index=range(100, 100 + len(rows)))
-    if kind == "polars":
-        import polars
-
-        return polars.DataFrame(columns)
-    import pyarrow
-
-    return pyarrow.table(columns)
-
-
-def check_learn_many(model: Any, kind: str) -> None:
-    full: list[Any] = [0, 1, 2, 3, 4] if kind == "array" else NAMES
-    stream = binary_stream(128, names=full)
-    # An array's columns have no names; the frames come in another order, lacking one and with a new one.
-    last = full if kind == "array" else [NAMES[3], NAMES[0], "new", NAMES[2], NAMES[4]]
-    stream[64:] = [({name: x.get(name, 0.5) for name in last}, y) for x, y in stream[64:]]
-    many, loop = model.clone(), model.clone()
-    for part, names in ((stream[:64], full), (stream[64:], last)):
-        many.learn_many(_frame(kind, [x for x, _ in part], names), [y for _, y in part])
-        for x, y in part:
-            loop.learn_one(x, y)
-        want = probabilities(loop, part)
-        assert_close(probabilities(many, part), want, 1e-6)
-        X = _frame(kind, [x for x, _ in part], names)
-        got = many.predict_proba_many(X)
-        assert type(got) is type(X), f"predict_proba_many gave {type(got)} for {type(X)}"
-        if kind == "pandas":
-            assert list(got.index) == list(X.index), "the index is not kept"
-            assert list(many.predict_many(X)) == [loop.predict_one(x) for x, _ in part]
-            np.testing.assert_allclose(got[True], [p[True] for p in want], rtol=1e-6, atol=1e-12)
-
-
-def check_prequential_many(model: Any) -> None:
-    stream = binary_stream(100, names=[0, 1, 2, 3, 4])
-    rows, loop = model.clone(), model.clone()
-    got = rows.prequential_many(np.array([list(x.values()) for x, _ in stream]), [y for _, y in stream])
-    want = []
-    for x, y in stream:
-        want.append(loop.predict_one(x))
-        loop.learn_one(x, y)
-    assert list(got) == want
-    assert_close(probabilities(rows, stream), probabilities(loop, stream), 1e-9)
+    labels = [model.predict_one(x) for x, _ in stream]
+    before, interval = pickle.dumps(model), sys.getswitchinterval()
+    # Threads that change places all the time meet in every line.
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for got in pool.map(lambda _: probabilities(model, stream), range(8)):
+                assert got == want, "concurrent predictions disturb each other"
+            for got in pool.map(lambda _: [model.predict_one(x) for x, _ in stream], range(8)):
+                assert got == labels, "concurrent predictions disturb each other"
+    finally:
+        sys.setswitchinterval(interval)
+    assert pickle.dumps(model) == before, "concurrent predictions changed the model"

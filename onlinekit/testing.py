@@ -24,8 +24,19 @@ from typing import Any
 
 import numpy as np
 
+from onlinekit import _testing_batches as batches
 from onlinekit import _testing_copies as copies
-from onlinekit._testing_base import assert_close, binary_stream, probabilities, trained
+from onlinekit import _testing_unlearn as unlearning
+from onlinekit._testing_base import (
+    assert_close,
+    assert_refused,
+    bad_label,
+    binary_stream,
+    carry_on,
+    probabilities,
+    raising,
+    trained,
+)
 from onlinekit.testing_monitors import monitor_checks
 
 __all__ = ["binary_stream", "learner_checks", "monitor_checks"]
@@ -38,7 +49,8 @@ def learner_checks(model: Any) -> Iterator[tuple[str, Check]]:
 
     Each check works on a clone, so `model` is never changed. A failing check raises AssertionError, or the
     error the learner itself raised. River's own checks are among them when scikit-learn is installed; the
-    frames are pandas, polars and pyarrow, as far as installed.
+    frames are pandas, polars and pyarrow, as far as installed. What depends on `standardize`, `classes` or
+    `on_invalid` is checked once more with the other value, as far as the learner has them.
 
     Parameters
     ----------
@@ -53,6 +65,31 @@ def learner_checks(model: Any) -> Iterator[tuple[str, Check]]:
     ...     check()
     """
     yield from _river_checks(model)
+    yield from _own_checks(model)
+    for each in (_arguments, _many_keys, copies.check_spawned_process, copies.check_pickle_size):
+        yield _name(each), functools.partial(each, model)
+    params = model._get_params()
+    if isinstance(params.get("standardize"), bool):
+        yield "standardize_is_rivers", functools.partial(_standardize, model)
+    others: list[dict[str, Any]] = []
+    if isinstance(params.get("standardize"), bool):
+        others.append({"standardize": not params["standardize"]})
+    if params.get("classes", None) is not None:
+        others.append({"classes": None})
+    if params.get("on_invalid") == "raise":
+        others.append({"on_invalid": "skip"})
+    for change in others:
+        ((key, value),) = change.items()
+        for name, check in _own_checks(model.clone(change)):
+            yield f"{key}={value}-{name}", check
+
+
+def _name(check: Callable[..., None]) -> str:
+    return check.__name__.removeprefix("check").strip("_")
+
+
+def _own_checks(model: Any) -> Iterator[tuple[str, Check]]:
+    """Our own quick checks of a learner with these parameters."""
     plain: list[Callable[[Any], None]] = [
         _cold_start,
         _predict_is_pure,
@@ -61,28 +98,45 @@ def learner_checks(model: Any) -> Iterator[tuple[str, Check]]:
         _one_key,
         _no_key,
         _mixed_keys,
-        _many_keys,
         _labels,
         copies.check_pickle_and_deepcopy,
         copies.check_save_load,
-        copies.check_spawned_process,
         copies.check_clone,
         copies.check_threads,
-        copies.check_pickle_size,
     ]
-    for check in plain:
-        yield check.__name__.removeprefix("check").strip("_"), functools.partial(check, model)
+    if model._multiclass:
+        plain.append(_new_labels)
+    if hasattr(model, "learn_many"):
+        plain += [
+            batches.check_kinds_of_numbers,
+            batches.check_empty_batch,
+            batches.check_batch_is_pure,
+            batches.check_bad_batch,
+            batches.check_weighted_batch,
+        ]
+    if hasattr(model, "prequential_many"):
+        plain.append(batches.check_prequential_many)
+    if getattr(model, "sparse", False):
+        plain.append(batches.check_sparse_rows)
+    if hasattr(model, "unlearn"):
+        plain += [
+            unlearning.check_unlearn,
+            unlearning.check_relabel,
+            unlearning.check_unknown_key,
+            unlearning.check_nothing_is_left,
+        ]
+    if "on_invalid" in model._get_params():
+        plain.append(_skip_counts)
+        plain += [batches.check_skipping_batch] if hasattr(model, "learn_many") else []
+    if "w" in inspect.signature(model.learn_one).parameters:
+        plain.append(_weights)
+    for each in plain:
+        yield _name(each), functools.partial(each, model)
     for value in (None, "text", math.nan, math.inf, -math.inf):
         yield f"bad_value[{value}]", functools.partial(_bad_value, model, value)
-    if "on_invalid" in model._get_params():
-        yield "skip_counts", functools.partial(_skip_counts, model)
-    if "w" in inspect.signature(model.learn_one).parameters:
-        yield "weights", functools.partial(_weights, model)
     for kind in ("array", "pandas", "polars", "pyarrow"):
         if hasattr(model, "learn_many") and (kind == "array" or importlib.util.find_spec(kind)):
-            yield f"learn_many[{kind}]", functools.partial(copies.check_learn_many, model, kind)
-    if hasattr(model, "prequential_many"):
-        yield "prequential_many", functools.partial(copies.check_prequential_many, model)
+            yield f"learn_many[{kind}]", functools.partial(batches.check_learn_many, model, kind)
 
 
 def _river_checks(model: Any) -> Iterator[tuple[str, Check]]:
@@ -171,7 +225,15 @@ def _many_keys(model: Any) -> None:
     _odd_schema(model, [f"k{j}" for j in range(5000)], 3)
 
 
+def _arguments(model: Any) -> None:
+    parameters = list(inspect.signature(model.learn_one).parameters.values())
+    assert [p.name for p in parameters[:2]] == ["x", "y"], "learn_one takes (x, y, ...)"
+    stars = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    assert not stars, "learn_one swallows arguments it does not know"
+
+
 def _labels(model: Any) -> None:
+    model = raising(model)
     stream = binary_stream(60)
     want = probabilities(trained(model, stream), stream)
     for kind in (int, float, np.bool_, np.int64):
@@ -181,32 +243,44 @@ def _labels(model: Any) -> None:
         if not model._multiclass:
             assert all(set(p) == {False, True} for p in got)
             assert type(other.predict_one(stream[0][0])) is bool
-    bad = [None, math.nan] if model._multiclass else ["spam", 2, -1, math.nan]
     learner = trained(model, stream)
-    for label in bad:
-        before = pickle.dumps(learner)
-        _raises(learner, {**stream[0][0], "new": 1.0}, label, naming=repr(label))
-        assert pickle.dumps(learner) == before, f"the refused label {label!r} changed the model"
+    x = {**stream[0][0], "new": 1.0}
+    for label in [None, math.nan] if model._multiclass else ["spam", 2, -1, math.nan]:
+        assert_refused(learner, functools.partial(learner.learn_one, x, label), repr(label))
 
 
-def _raises(model: Any, x: dict, y: Any, naming: str, **more: Any) -> None:
-    try:
-        model.learn_one(x, y, **more)
-    except (ValueError, TypeError) as error:
-        assert naming in str(error), f"the error does not name {naming}: {error}"
-    else:
-        raise AssertionError(f"learn_one accepted {naming}")
+def _new_labels(model: Any) -> None:
+    stream = [(x, "cat" if y else "dog") for x, y in binary_stream(60)]
+    model = trained(model, stream)
+    assert set(model.predict_proba_one(stream[0][0])) == {"cat", "dog"}
+    for t, label in enumerate(("cow", 7, ("a", "pair"))):
+        model.learn_one(stream[0][0], label)
+        proba = model.predict_proba_one(stream[1][0])
+        assert len(proba) == 3 + t and label in proba
+        assert math.isclose(sum(proba.values()), 1.0)
+    assert model.predict_one(stream[1][0]) in proba
+
+
+def _standardize(model: Any) -> None:
+    """The same numbers as River's StandardScaler in front of the learner."""
+    from river import preprocessing
+
+    own = model.clone({"standardize": True})
+    piped = preprocessing.StandardScaler() | model.clone({"standardize": False})
+    stream = [({name: 3.0 * t + value for t, (name, value) in enumerate(x.items())}, y) for x, y in binary_stream(150)]
+    assert_close(carry_on(own, stream), carry_on(piped, stream), 1e-6)
 
 
 def _bad_value(model: Any, value: Any) -> None:
     stream = binary_stream(60)
-    model = trained(model, stream)
-    before = pickle.dumps(model)
+    model = trained(raising(model), stream)
     x, y = stream[0]
     for name in ("f2", "new"):
         # A good new feature beside the bad value: it must not be taken up either.
-        _raises(model, {**x, "other": 1.0, name: value}, y, naming=repr(name))
-        assert pickle.dumps(model) == before, f"the refused value {value!r} changed the model"
+        bad = {**x, "other": 1.0, name: value}
+        assert_refused(model, functools.partial(model.learn_one, bad, y), repr(name))
+    for door in (model.predict_one, model.predict_proba_one):
+        assert_refused(model, functools.partial(door, {**x, "f2": value}), "'f2'")
 
 
 def _skip_counts(model: Any) -> None:
@@ -217,18 +291,24 @@ def _skip_counts(model: Any) -> None:
         if t in (20, 40):
             model.learn_one({**x, "f2": math.nan if t == 20 else None}, y)
         model.learn_one(x, y)
-    assert model.n_skipped == 2, f"n_skipped is {model.n_skipped}, not 2"
+    model.learn_one(stream[0][0], bad_label(model))
+    assert model.n_skipped == 3, f"n_skipped is {model.n_skipped}, not 3"
     assert_close(probabilities(model, stream), probabilities(want, stream), 0.0)
+    assert_close([model.predict_proba_one({**stream[0][0], "f2": math.nan})], [_without(want, stream[0][0], "f2")])
+
+
+def _without(model: Any, x: dict, name: str) -> dict:
+    return model.predict_proba_one({key: value for key, value in x.items() if key != name})
 
 
 def _weights(model: Any) -> None:
+    model = raising(model)
     stream = binary_stream(60)
     want = probabilities(trained(model, stream), stream)
     one = model.clone()
     for x, y in stream:
         one.learn_one(x, y, w=1)
     assert_close(probabilities(one, stream), want, 0.0)
-    before = pickle.dumps(one)
+    x = {**stream[0][0], "new": 1.0}
     for w in (math.nan, math.inf, -1.0, "heavy", None):
-        _raises(one, {**stream[0][0], "new": 1.0}, True, naming=repr(w), w=w)
-        assert pickle.dumps(one) == before, f"the refused weight {w!r} changed the model"
+        assert_refused(one, functools.partial(one.learn_one, x, True, w=w), repr(w))
