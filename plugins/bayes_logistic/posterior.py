@@ -33,7 +33,8 @@ class Posterior(ArrayClassifier):
     def _moments(self) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
         """Names (d), shares of the models (M), their means (M, d), and variances (M, d) or covariances (M, d, d)."""
         i, k = int(not self.intercept), len(self._schema) + 1
-        state, weights, hyper = self._arrays["state"], self._arrays["weights"], self._args[-1]
+        state, weights = self._arrays["state"], self._arrays["weights"]
+        hyper: Any = self._args[-1]
         names: list[Any] = [INTERCEPT, *self._schema.names]
         share = layout.shares(state)
         means = weights[:, layout.MEAN, i:k].copy()
