@@ -17,19 +17,20 @@ from river import base
 from onlinekit._testing_base import NAMES, binary_stream, carry_on, probabilities, trained
 
 
-def _arrays_size(value: Any) -> int:
+def arrays_size(value: Any) -> int:
+    """Bytes of all the arrays in a state."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, base.Base):  # a model or monitor within
-        return _arrays_size(value.__getstate__())  # type: ignore[attr-defined]
+        return arrays_size(value.__getstate__())  # type: ignore[attr-defined]
     if isinstance(value, dict):
-        return sum(_arrays_size(v) for v in value.values())
-    return sum(_arrays_size(v) for v in value) if isinstance(value, (list, tuple)) else 0
+        return sum(arrays_size(v) for v in value.values())
+    return sum(arrays_size(v) for v in value) if isinstance(value, (list, tuple)) else 0
 
 
 def check_pickle_size(model: Any) -> None:
     model = trained(model, binary_stream(200))
-    size, limit = len(pickle.dumps(model)), 3 * _arrays_size(model.__getstate__()) + 4096
+    size, limit = len(pickle.dumps(model)), 3 * arrays_size(model.__getstate__()) + 4096
     assert size <= limit, f"the pickle has {size} bytes, at most {limit} are allowed"
 
 

@@ -1,18 +1,27 @@
-"""The ten scenarios that every learner and monitor must handle, as far as they apply.
+"""The scenarios that every learner must handle, and of those for monitors the ones about too little data.
 
-D4 (stop, save, load), D5 (learn_many is the loop) and most of D8 (degenerate monitor input) run in
-test_contract.py for every learner and monitor.
+The unlearning scenario (D6) and the monitors' false alarms (D7) have test modules of their own; the rest of the
+degenerate monitor input (D8) runs in test_contract.py for every monitor.
 """
 
 import copy
+import json
 import math
+import multiprocessing
 import pickle
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from test_registry import install  # noqa: F401
 
 import onlinekit
+from onlinekit import cli
+from onlinekit._testing_base import carry_on
+from onlinekit._testing_batches import frame
+from onlinekit._testing_copies import arrays_size
 from onlinekit.testing import binary_stream
 from onlinekit.testing_monitors import monitor_stream
 
@@ -56,9 +65,19 @@ def test_d1_a_bad_value_is_named(name, value):
     for x, y in stream:
         model.learn_one(x, y)
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="f2"):
-        model.learn_one({**stream[0][0], "f2": value}, True)
-    assert pickle.dumps(model) == before
+    bad = {**stream[0][0], "f2": value}
+    X = np.array([list(x.values()) for x, _ in stream])
+    X[50, 2] = value
+    table = frame("pandas", [dict(zip(bad, row, strict=True)) for row in X.tolist()], list(bad))
+    for action in (
+        lambda: model.learn_one(bad, True),
+        lambda: model.predict_one(bad),
+        lambda: model.learn_many(table, [y for _, y in stream]),
+        lambda: model.predict_proba_many(table),
+    ):
+        with pytest.raises(ValueError, match=f"'f2' is {value}"):
+            action()
+        assert pickle.dumps(model) == before
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -95,6 +114,53 @@ def test_d3_cold_start(name):
     assert pickle.dumps(model) == before
 
 
+@pytest.fixture(scope="module")
+def other_process():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_d4_stop_save_load_and_go_on(name, other_process, tmp_path):
+    stream = binary_stream(400)
+    model = learner(name)
+    for x, y in stream[:200]:
+        model.learn_one(x, y)
+    onlinekit.save(model, tmp_path / "m")
+    pickled = pickle.dumps(model)
+    assert len(pickled) <= 3 * arrays_size(model.__getstate__()) + 4096
+    twins = [pickle.loads(pickled), copy.deepcopy(model), onlinekit.load(tmp_path / "m")]
+    elsewhere = other_process.apply_async(carry_on, (copy.deepcopy(model), stream[200:]))
+    want = carry_on(model, stream[200:])
+    for twin in twins:
+        assert carry_on(twin, stream[200:]) == want
+    assert elsewhere.get(timeout=120) == want
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "array"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_d5_learn_many_is_the_loop(name, kind):
+    if kind != "array":
+        pytest.importorskip(kind)
+    names = [0, 1, 2, 3] if kind == "array" else ["a", "b", "c", "d"]
+    first = binary_stream(64, names=names)
+    many, loop = learner(name), learner(name)
+    # The second batch has its columns in another order, lacks one and has a new one; arrays have no names.
+    second = binary_stream(64, seed=2, names=names if kind == "array" else ["new", "d", "a", "c"])
+    for part in (first, second):
+        X, y = frame(kind, [x for x, _ in part], list(part[0][0])), [label for _, label in part]
+        many.learn_many(X, y)
+        for x, label in part:
+            loop.learn_one(x, label)
+        want = np.array([list(loop.predict_proba_one(x).values()) for x, _ in part])
+        got = many.predict_proba_many(X)
+        assert type(got) is type(X)
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6, atol=1e-9)
+        if kind == "pandas":
+            assert list(got.index) == list(X.index) == list(many.predict_many(X).index) == list(range(100, 164))
+            assert list(got.columns) == [False, True]
+
+
 @pytest.mark.parametrize("name", MONITORS)
 def test_d8_not_enough_data_is_never_keep(name):
     monitor = onlinekit.create("monitor", name)
@@ -107,10 +173,35 @@ def test_d8_not_enough_data_is_never_keep(name):
         assert verdict.reason
 
 
-@pytest.mark.parametrize("typo, right", [("logistik", "logistic")])
-def test_d9_a_typo_is_answered_with_the_name(typo, right):
-    with pytest.raises(onlinekit.PluginError, match=right):
-        onlinekit.get("learner", typo)
+def test_d9_a_typo_is_answered_with_the_name(install):  # noqa: F811
+    if "id-odm" not in {spec.name for spec in onlinekit.specs("learner")}:
+        install("fake-odm", {"id-odm": "no_such_module_odm:X"})
+    for typo, right in (("id-odn", "id-odm"), ("logistik", "logistic"), ("Logistic", "logistic")):
+        with pytest.raises(onlinekit.PluginError, match=f"did you mean '{right}'"):
+            onlinekit.get("learner", typo)
+
+
+def test_d9_a_broken_plugin_breaks_nothing_else(install, capsys):  # noqa: F811
+    site = install("fake-broken", {"broken": "fake_broken:X"})
+    (site / "fake_broken.py").write_text("import no_such_package_of_theirs\n")
+    assert cli.main(["list", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["broken"]["status"] == "broken" and "no_such_package_of_theirs" in rows["broken"]["reason"]
+    assert {rows[name]["status"] for name in LEARNERS} == {"ok"}
+    assert learner("logistic").predict_one({}) is False
+    with pytest.raises(onlinekit.PluginError) as caught:
+        onlinekit.create("learner", "broken")
+    for part in ("learner 'broken'", "fake-broken 1.0", "fake_broken:X", "no_such_package_of_theirs"):
+        assert part in str(caught.value)
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+    assert cli.main(["check", "broken"]) == 1
+
+
+@pytest.mark.parametrize("command", ["list", "list --json", "info logistic", "--help"])
+def test_d9_a_reader_that_goes_away_gets_no_traceback(command):
+    line = f"{sys.executable} -m onlinekit {command} | head -1"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert done.stderr == "" and done.stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", LEARNERS)
