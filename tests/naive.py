@@ -360,22 +360,22 @@ class NaivePAMO(Margins):
 # sensitivity monitors
 def change_by_retraining(rule: str, X0: np.ndarray, y0: np.ndarray, X1: np.ndarray, y1: np.ndarray,
                          X_ref: np.ndarray, y_ref: np.ndarray, C: float, loss: str) -> float:  # fmt: skip
-    """What retraining on (X1, y1) changes of the model fitted to (X0, y0), by scipy's minimiser and plain loops."""
+    """What retraining on (X1, y1) changes of the model fitted to (X0, y0), by scipy's minimiser."""
     from scipy.optimize import minimize
 
-    def phi(z: float) -> float:
-        return max(0.0, 1.0 - z) ** 2 if loss == "squared_hinge" else float(np.logaddexp(0.0, -z))
+    def phi(z: np.ndarray) -> np.ndarray:
+        return np.maximum(0.0, 1.0 - z) ** 2 if loss == "squared_hinge" else np.logaddexp(0.0, -z)
 
-    def slope(z: float) -> float:
-        return -2.0 * max(0.0, 1.0 - z) if loss == "squared_hinge" else -1.0 / (1.0 + math.exp(z))
+    def slope(z: np.ndarray) -> np.ndarray:
+        return -2.0 * np.maximum(0.0, 1.0 - z) if loss == "squared_hinge" else -1.0 / (1.0 + np.exp(z))
+
+    def with_bias(X: np.ndarray) -> np.ndarray:
+        return np.hstack([X, np.ones((len(X), 1))])
 
     def objective(w: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = C / 2 * float(w @ w), C * w
-        for x, t in zip(X, np.where(y, 1.0, -1.0), strict=True):
-            x = np.append(x, 1.0)
-            value += phi(t * float(x @ w)) / len(X)
-            gradient = gradient + slope(t * float(x @ w)) * t * x / len(X)
-        return value, gradient
+        signs = np.where(y, 1.0, -1.0)
+        z = signs * (with_bias(X) @ w)
+        return C / 2 * w @ w + phi(z).mean(), C * w + with_bias(X).T @ (signs * slope(z)) / len(X)
 
     def fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
         start, options = np.zeros(X.shape[1] + 1), {"maxiter": 2000, "gtol": 1e-13, "ftol": 0.0}
@@ -386,11 +386,10 @@ def change_by_retraining(rule: str, X0: np.ndarray, y0: np.ndarray, X1: np.ndarr
         return float(np.abs(w1 - w0).max())
     if rule == "gap":
         return objective(w0, X1, y1)[0] - objective(w1, X1, y1)[0]
-    ones = np.hstack([X_ref, np.ones((len(X_ref), 1))])
+    score0, score1, signs = with_bias(X_ref) @ w0, with_bias(X_ref) @ w1, np.where(y_ref, 1.0, -1.0)
     if rule == "flips":
-        return float(np.mean((ones @ w0 > 0) != (ones @ w1 > 0)))
-    signs = np.where(y_ref, 1.0, -1.0)
-    return float(np.mean([phi(t * float(x @ w0)) - phi(t * float(x @ w1)) for x, t in zip(ones, signs, strict=True)]))
+        return float(np.mean((score0 > 0) != (score1 > 0)))
+    return float(np.mean(phi(signs * score0) - phi(signs * score1)))
 
 
 # sensitivity

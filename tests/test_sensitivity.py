@@ -37,17 +37,17 @@ def test_golden(case):
     assert np.abs(info["centre"] - case["sphere"]["q"]).max() <= 1e-12 * ball
     assert abs(info["radius"] - case["sphere"]["r"]) <= 1e-12 * ball
     size = np.linalg.norm(eta, axis=1) * ball
-    assert np.all(np.abs(lower - case["sphere"]["L"]) <= 1e-11 * size)
-    assert np.all(np.abs(upper - case["sphere"]["U"]) <= 1e-11 * size)
+    assert np.all(np.abs(lower - case["sphere"]["L"]) <= 1e-12 * size)
+    assert np.all(np.abs(upper - case["sphere"]["U"]) <= 1e-12 * size)
     for level, name in tracker_levels:
         lower, upper, _ = tracker.bounds(eta, level)
         width = np.array(case[name]["U"]) - np.array(case[name]["L"])
-        assert np.all(upper - lower <= 1.01 * width + 1e-11 * (1 + scale)), level
+        assert np.all(upper - lower <= 1.01 * width + 1e-13 * (1 + scale)), level
     for passes, name in ((1, "level2"), (2, "level2_two_passes")):
         tracker.refine(X1, y1, passes)
         lower, upper, _ = tracker.bounds(eta, "newton")
         width = np.array(case[name]["U"]) - np.array(case[name]["L"])
-        assert np.all(upper - lower <= 1.01 * width + 1e-11 * (1 + scale)), name
+        assert np.all(upper - lower <= 1.01 * width + 1e-13 * (1 + scale)), name
     for level in CERTIFIED:
         lower, upper, _ = tracker.bounds(eta, level)
         assert np.all((lower <= truth) & (truth <= upper)), level

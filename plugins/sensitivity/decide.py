@@ -129,7 +129,7 @@ def statistic(tracker: Tracker, rule: Rule, level: str) -> tuple[float, float]:
 
 
 def decided(rule: Rule, lower: float, upper: float, level: str, last: bool = False) -> Decision:
-    """The decision that an interval of the criterion allows; undecided means "refine", or "retrain" when it is the last."""
+    """The decision that an interval of the criterion allows; undecided means "refine", or "retrain" when last."""
     if upper <= rule.tolerance:
         name, certified = "keep", True
     elif lower > rule.tolerance:

@@ -30,7 +30,7 @@ class HessianMetric:
         self.summary = summary
         d = summary.d
         self._N = summary.M.copy()
-        self._R = np.ascontiguousarray(summary.factor.T)
+        self._R = np.array(summary.factor.T, order="C")  # its own: the kernels write to it
         self._shift, self._rank_ops, self._terms, self._stale = 0, 0, 0, False
         self._zmax = summary.margin_max
         self._scale_sq = np.diag(summary.M).copy()

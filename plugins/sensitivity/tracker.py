@@ -339,7 +339,7 @@ class Tracker:
     def segment(self, eta: Any, X1: Any, y1: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """The valid segment test: Okumura's sphere cut by the half-space of the exact gradient at w0 - G/mu.
 
-        Certified, but next to no tighter than the sphere (psi <= 0). Raises ValueError when they are not the tracked rows.
+        Certified, but next to no tighter than the sphere (psi <= 0). ValueError when they are not the tracked rows.
         """
         E, rows = intervals.directions(eta, self.summary.d), self._data(X1, y1)
         s, mu, G, dG = self.summary, self._mu, self.G, self._dG()
