@@ -2,11 +2,11 @@
 
 import warnings
 
-import naive
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+import naive
 from onlinekit_plugins.sensitivity import FitSummary, Tracker, loo_certificates, solve
 
 LEVELS = ("sphere", "smooth-sphere", "matrix-sphere", "ellipsoid", "newton")

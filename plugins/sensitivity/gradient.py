@@ -50,9 +50,10 @@ def loss_sum(loss: str, rows: Any, w: np.ndarray, always_long: bool = False) -> 
     for at in range(0, n, block):
         part = rows[at : at + block]
         if sp.issparse(part):
-            z_part = part.astype(kind) @ w_kind
+            part_kind = losses.with_data(part, part.data.astype(kind))
+            z_part = part_kind @ w_kind
             s_part = losses.slope(loss, z_part)
-            total += part.astype(kind).T @ s_part
+            total += part_kind.T @ s_part
         else:
             part_kind = part.astype(kind)
             z_part = (part_kind * w_kind).sum(axis=1) if exact else part @ w_kind

@@ -69,26 +69,45 @@ def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
         raise ValueError(f"labels must be -1 or +1 (or bool), got {np.unique(labels)[:5].tolist()}")
     if not np.all(np.isfinite(rows.data if sp.issparse(rows) else rows)):
         raise ValueError("X holds NaN or infinity")
-    if sp.issparse(rows):
-        return sp.csr_matrix(sp.diags(labels) @ rows)
-    return rows * labels[:, None]
+    if not sp.issparse(rows):
+        return rows * labels[:, None]
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return with_data(rows, rows.data * spread(rows, labels))
+
+
+def spread(X: Any, weights: np.ndarray) -> np.ndarray:
+    """The weight of its row for each stored value of CSR rows."""
+    return np.repeat(weights, np.diff(X.indptr))
+
+
+def with_data(X: Any, data: np.ndarray) -> Any:
+    """CSR rows with the pattern of X and other values."""
+    out = sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
+    out.has_canonical_format = True
+    return out
 
 
 def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
     """Sum_i weights_i x_i x_i' as a dense (d, d) array."""
     if sp.issparse(X):
-        return np.asarray((X.T @ sp.diags(weights) @ X).toarray())
+        return np.asarray((X.T @ with_data(X, X.data * spread(X, weights))).toarray())
     return np.asarray(X.T @ (X * weights[:, None]))
 
 
 def column_sums(X: Any, weights: np.ndarray, power: int = 1) -> np.ndarray:
     """Sum_i weights_i |x_ij|^power, shape (d,)."""
-    return np.asarray((abs(X).power(power) if sp.issparse(X) else np.abs(X) ** power).T @ weights)
+    if sp.issparse(X):
+        return np.bincount(X.indices, np.abs(X.data) ** power * spread(X, weights), X.shape[1])
+    return np.asarray((np.abs(X) ** power).T @ weights)
 
 
 def row_norms(X: Any) -> np.ndarray:
     """Euclidean norm of each row, shape (n,)."""
-    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else (X * X).sum(axis=1))
+    if sp.issparse(X):
+        return np.sqrt(with_data(X, X.data * X.data) @ np.ones(X.shape[1]))
+    return np.sqrt((X * X).sum(axis=1))
 
 
 def largest_eigenvalue(T: np.ndarray, weights: np.ndarray, enough: float = 0.0) -> float:

@@ -41,21 +41,29 @@ class Point:
 
 
 def refined_points(
-    s: FitSummary, metric: HessianMetric | None, answer: dict[str, Any], rows: Any, passes: int
+    s: FitSummary,
+    metric: HessianMetric | None,
+    answer: dict[str, Any],
+    G: np.ndarray,
+    start: tuple[float, float],
+    rows: Any,
+    passes: int,
 ) -> list[Point]:
-    """``passes`` points: w0 - N^-1 G and chord-Newton steps, or damped Newton steps where the chord cannot contract."""
+    """``passes`` points: w0 - N^-1 G and chord-Newton steps, or damped Newton steps where the chord cannot contract.
+
+    G = grad F1(w0); ``start`` is the sum of the losses at w0 with its rounding.
+    """
     n1 = rows.shape[0]
     chord = metric is not None and answer["crossed"]
-    start = loss_sum(s.loss, rows, s.w0)
-    first = 0.5 * n1 * s.C * float(s.w0 @ s.w0) + start.value
-    w = s.w0 - answer["step"] if chord else _newton(s, rows, s.w0, (n1 * s.C * s.w0 + start.gradient).astype(float))
+    first = 0.5 * n1 * s.C * float(s.w0 @ s.w0) + start[0]
+    w = s.w0 - answer["step"] if chord else _newton(s, rows, s.w0, G)
     points: list[Point] = []
     for i in range(passes):
         there = loss_sum(s.loss, rows, w)
         g = (n1 * np.longdouble(s.C) * w + there.gradient).astype(float)
         dg = there.error + 4 * UNIT * np.abs(g) + 16 * 2.0**-64 * n1 * s.C * np.abs(w)
         here = 0.5 * n1 * s.C * float(w @ w) + there.value
-        fall_error = start.value_error + there.value_error + 8 * UNIT * (s.d + 8) * (first + here)
+        fall_error = start[1] + there.value_error + 8 * UNIT * (s.d + 8) * (first + here)
         point = Point(w, g, dg, first - here, fall_error, float(np.linalg.norm(np.abs(g) + dg)) * (1 + 1e-12), g)
         points.append(point)
         if chord and metric is not None:

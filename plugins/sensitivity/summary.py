@@ -50,7 +50,8 @@ class FitSummary:
         # The part of R0 below double precision.
         self.R0_rest = (residual - self.R0).astype(float)
         self.R0_error = at.error + 8 * 2.0**-64 * self.n0 * C * np.abs(w0) + UNIT * UNIT * np.abs(self.R0)
-        self.value = at.value
+        # Sum of the losses at w0 and its rounding.
+        self.value, self.value_error = at.value, at.value_error
         self.margin_max = float(np.abs(at.z).max())
         table = digests(rows)
         self.keys, self.fingerprint = Counter(keys(table)), fingerprint(table)
@@ -136,6 +137,7 @@ class FitSummary:
         size = np.abs(self.R0) + np.abs(other.R0)
         out.R0_error = self.R0_error + other.R0_error + 4 * 2.0**-64 * size
         out.value, out.margin_max = self.value + other.value, max(self.margin_max, other.margin_max)
+        out.value_error = self.value_error + other.value_error + UNIT * out.value
         out.keys = self.keys + other.keys
         with np.errstate(over="ignore"):
             out.fingerprint = self.fingerprint + other.fingerprint

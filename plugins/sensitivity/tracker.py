@@ -55,6 +55,7 @@ class Tracker:
         self.n1 = summary.n0
         self._G = summary.R0.astype(LONG) + summary.R0_rest
         self._error = summary.R0_error.copy()
+        self._value, self._value_error = summary.value, summary.value_error
         # Sums of the loss gradients at w0 over the rows that were added and that were removed.
         self._moved = np.zeros((2, summary.d))
         self._mark = summary.fingerprint.copy()
@@ -161,6 +162,8 @@ class Tracker:
         change = loss_sum(s.loss, rows, s.w0)
         self._G = self._G + sign * (m * LONG(s.C) * s.w0 + change.gradient)
         self._error += change.error + UNIT_LONG * (8 * m * s.C * np.abs(s.w0) + 4 * np.abs(self.G))
+        self._value += sign * change.value
+        self._value_error += change.value_error + 2 * UNIT * (abs(self._value) + change.value)
         self.n1 += sign * m
         for which, (chosen, way) in enumerate(((added, sign), (removed, -sign))):
             self._moved[which] += way * np.asarray(rows[chosen].T @ change.slope[chosen])
@@ -197,6 +200,8 @@ class Tracker:
             start = s.R0.astype(LONG) + s.R0_rest
             self._G = self._G + (part._G - start)
             self._error = self._error + part._error + 4 * UNIT_LONG * (np.abs(part.G) + np.abs(s.R0) + np.abs(self.G))
+            self._value += part._value - s.value
+            self._value_error += part._value_error + 4 * UNIT * (part._value + s.value + self._value)
             self.n1 += part.n1 - s.n0
             self._moved = self._moved + part._moved
             with np.errstate(over="ignore"):
@@ -334,7 +339,9 @@ class Tracker:
         if passes < 1:
             raise ValueError(f"passes must be at least 1, got {passes}")
         rows = self._data(X1, y1)
-        self._points = refined_points(self.summary, self._metric, self._answer(), rows, passes)
+        self._points = refined_points(
+            self.summary, self._metric, self._answer(), self.G, (self._value, self._value_error), rows, passes
+        )
 
     def segment(self, eta: Any, X1: Any, y1: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """The valid segment test: Okumura's sphere cut by the half-space of the exact gradient at w0 - G/mu.
