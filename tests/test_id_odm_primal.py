@@ -203,7 +203,7 @@ def test_outputs_share_rows_and_come_and_go():
     store.update(X, Y[:2] - 0.1, Y[:2] + 0.1, il)
     store.check()
     live = store.engine.live()
-    store.engine.add_output(Y[2, :] - 0.1, Y[2, :] + 0.1)
+    store.engine.add_output(Y[2] - 0.1, Y[2] + 0.1, il)
     store.held = {int(i): (X[j], Y[:, j] - 0.1, Y[:, j] + 0.1, il[j]) for j, i in enumerate(live)}
     store.check()
     store.update(np.zeros((0, 4)), np.zeros((3, 0)), np.zeros((3, 0)), np.zeros(0), live[5:20])
@@ -211,8 +211,23 @@ def test_outputs_share_rows_and_come_and_go():
     store.held = {i: (x, lo[1:], hi[1:], w) for i, (x, lo, hi, w) in store.held.items()}
     store.check()
     store.engine.drop_output(0)
-    with pytest.raises(ValueError, match="last output"):
-        store.engine.drop_output(0)
+    store.engine.drop_output(0)
+    slots = store.engine.live()
+    lo, hi, il = (np.array(column) for column in zip(*(store.held[i][1:] for i in slots.tolist()), strict=True))
+    store.engine.add_output(lo[:, 0], hi[:, 0], il)
+    store.held = {i: (x, lo[:1], hi[:1], w) for i, (x, lo, hi, w) in store.held.items()}
+    store.check()
+
+
+def test_memory_is_announced_before_it_is_taken(monkeypatch):
+    from onlinekit_plugins.id_odm import memory
+
+    store = Store(2)
+    store.update(np.ones((3, 2)), *intervals([1, 1, -1], 0.1, 1.0))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    with pytest.raises(MemoryError, match="50003 samples need"):
+        store.engine.update(np.ones((50_000, 2)), *intervals(np.ones(50_000), 0.1, 1.0), NONE)
+    store.check()
 
 
 def test_retarget_is_a_fresh_fit_with_the_other_labels_and_weights():

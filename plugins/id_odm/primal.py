@@ -9,9 +9,11 @@ import numpy as np
 
 from onlinekit_plugins.id_odm import primal_heap as place_of
 from onlinekit_plugins.id_odm import primal_kernels as part
+from onlinekit_plugins.id_odm.memory import announce
 from onlinekit_plugins.id_odm.primal_resolve import update as update_kernel
 
 COUNTS = ("exchanges", "blocks", "refinements", "rebuilds", "fallbacks", "evaluations")
+STATE = ("_spec", "_place", "_heap", "_mats", "_vecs", "_num", "_count")  # arrays with one row an output
 FORCE = {"": 0, "fallback": 1, "rebuild": 2}
 
 
@@ -38,6 +40,10 @@ class PrimalEngine:
     ------
     ValueError
         coef0 is negative.
+    MemoryError
+        From `update`, before anything changed: the machine has not the memory that the samples need.
+    ArithmeticError
+        Features or weights have too large a range for an exact solution in float64.
 
     Examples
     --------
@@ -109,6 +115,7 @@ class PrimalEngine:
     def _reserve(self, n: int) -> None:
         cap = self._capacity(n)
         if cap > len(self._todo):
+            announce(self.bytes_needed(n), n)
             self._resize(cap, self._columns)
 
     def _resize(self, cap: int, d: int) -> None:
@@ -175,25 +182,19 @@ class PrimalEngine:
                 f"no exact solution within tol={self.tol!r}: features or weights of too large a range"
             )
 
-    def add_output(self, lo: np.ndarray, hi: np.ndarray) -> None:
-        """One more problem over the stored rows, intervals (n,) in the order of `live()`."""
-        slots = self.live()
+    def add_output(self, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
+        """One more problem over the stored rows: intervals (n,) and slopes (n,) in the order of `live()`."""
         fresh = PrimalEngine(self.coef0, self.dim, 1, self.tol)
-        il = self._spec[0, slots, place_of.IL]
-        fresh._reserve(max(1, len(self._todo)))
-        fresh._samples[: self.top], fresh.top, fresh.force = self._samples[: self.top], self.top, self.force
-        fresh.retarget(slots, lo[None, :], hi[None, :], il)
-        if len(fresh._todo) > len(self._todo):
-            self._resize(len(fresh._todo), self._columns)
-        for name in ("_spec", "_place", "_heap", "_mats", "_vecs", "_num", "_count"):
+        fresh._resize(len(self._todo), self._columns)
+        fresh._samples, fresh.top, fresh.force = self._samples, self.top, self.force
+        fresh.retarget(self.live(), lo[None, :], hi[None, :], il)
+        for name in STATE:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
         self.outputs += 1
 
     def drop_output(self, c: int) -> None:
-        """Forget problem c; one must stay."""
-        if self.outputs == 1:
-            raise ValueError("the last output cannot be dropped")
-        for name in ("_spec", "_place", "_heap", "_mats", "_vecs", "_num", "_count"):
+        """Problem c goes; later ones move up."""
+        for name in STATE:
             setattr(self, name, np.delete(getattr(self, name), c, axis=0))
         self.outputs -= 1
 
