@@ -1,0 +1,243 @@
+"""What onlinekit costs to import and compile, and where it works: read-only installs, and without a compiler."""
+
+import ast
+import json
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import onlinekit
+import onlinekit_plugins
+from onlinekit.testing import binary_stream
+
+LEARNERS = [spec.name for spec in onlinekit.specs("learner")]
+ROOT = Path(onlinekit.__file__).parent.parent
+SOURCES = [
+    path
+    for package in (Path(onlinekit.__file__).parent, Path(onlinekit_plugins.__file__).parent)
+    for path in sorted(package.rglob("*.py"))
+    if "_template" not in path.parts
+]
+HARMLESS = {"reassoc", "contract", "nsz", "arcp"}
+
+# Learns and predicts one by one and in an array; prints probabilities and the CPU seconds of it.
+WORK = """
+import json, sys, time, warnings
+warnings.simplefilter("always")
+import numpy as np
+import onlinekit
+X = np.random.default_rng(3).normal(size=(30, 3))
+y = X[:, 0] > X[:, 1]
+out = {}
+for name in sys.argv[1:]:
+    model = onlinekit.create("learner", name)
+    start = time.process_time()
+    for x, label in zip(X[:20].tolist(), y[:20].tolist()):
+        model.predict_one(dict(enumerate(x)))
+        model.learn_one(dict(enumerate(x)), label)
+    first = time.process_time() - start
+    model.prequential_many(X[20:], y[20:])
+    spent = time.process_time() - start
+    out[name] = [first, spent, [model.predict_proba_one(dict(enumerate(x)))[True] for x in X.tolist()]]
+print(json.dumps(out))
+"""
+
+
+def python(*arguments, env=None, **options):
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        **options,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def work(*names, **options):
+    done = python("-c", WORK, *names, **options)
+    return json.loads(done.stdout), done.stderr
+
+
+COMPILERS = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "generated_jit", "jitclass"}
+
+
+def imports(path):
+    """The names a source file imports, anywhere in it, as "module" or "module.name"."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_importing_is_light():
+    code = (
+        "import time; start = time.process_time(); import onlinekit; spent = time.process_time() - start\n"
+        "import sys; assert not {'numba', 'river', 'numpy', 'onlinekit_plugins'} & set(sys.modules)\n"
+        "assert spent < 0.1, spent"
+    )
+    python("-c", code)
+
+
+def test_the_framework_imports_no_plugin_and_kernels_come_from_one_place():
+    for path in SOURCES:
+        names = set(imports(path))
+        if path.is_relative_to(Path(onlinekit.__file__).parent):
+            assert not {name for name in names if name.partition(".")[0] == "onlinekit_plugins"}, path
+        if path.name != "jit.py":
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == "numba":
+                    names.add(f"numba.{node.attr}")
+            compilers = {name for name in names if name.startswith("numba.") and name.rpartition(".")[2] in COMPILERS}
+            assert not compilers, f"{path} compiles with {compilers} and not with onlinekit.jit"
+
+
+def kernels():
+    """All compiled functions of the packages, by module and name."""
+    found = {}
+    for package in (onlinekit, onlinekit_plugins):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if "_template" in info.name or info.name.endswith("__main__"):
+                continue
+            module = import_module(info.name)
+            for name, value in vars(module).items():
+                if isinstance(value, numba.core.dispatcher.Dispatcher) and value.__module__ == info.name:
+                    found[f"{info.name}:{name}"] = value
+    return found
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_every_kernel_is_compiled_in_the_same_way():
+    everything = kernels()
+    assert len(everything) > 20
+    for name, dispatcher in everything.items():
+        options = dispatcher.targetoptions
+        assert options["nopython"] and options["nogil"] and options["error_model"] == "numpy", name
+        assert not options.get("parallel") and not options.get("boundscheck"), name
+        # Exact by default; a kernel may allow reordered sums, never that NaN or infinity are assumed away.
+        assert set(options.get("fastmath") or ()) <= HARMLESS, name
+        assert type(dispatcher._cache).__name__ == "FunctionCache", f"{name} is not cached on disk"
+        assert dispatcher.__doc__ or ":_" in name, f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", ["logistic", pytest.param("all", marks=pytest.mark.slow)])
+def test_cold_and_warm_starts(name, tmp_path):
+    names = LEARNERS if name == "all" else [name]
+    total = 0.0
+    for each in names:
+        env = {"NUMBA_CACHE_DIR": str(tmp_path / each)}
+        cold = work(each, env=env)[0][each]
+        assert cold[1] < 15.0, f"{each}: a cold start takes {cold[1]:.1f} s CPU"
+        warm = work(each, env=env)[0][each]
+        assert warm[0] < 1.0, f"{each}: a warm start takes {warm[0]:.2f} s CPU"
+        total += cold[1]
+    assert total < 60.0 * max(1, len(names) // 8)
+
+
+def test_without_a_compiler_the_numbers_are_the_same():
+    compiled, _ = work(*LEARNERS)
+    plain, _ = work(*LEARNERS, env={"NUMBA_DISABLE_JIT": "1"})
+    for name in LEARNERS:
+        np.testing.assert_allclose(plain[name][2], compiled[name][2], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+@pytest.fixture
+def read_only():
+    """An install in a folder without rights to write, with no home; yields the environment of its users."""
+    folder = Path(tempfile.mkdtemp())
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(onlinekit.__file__).parent, folder / "onlinekit", ignore=ignore)
+    shutil.copytree(Path(onlinekit_plugins.__file__).parent, folder / "onlinekit_plugins", ignore=ignore)
+    info = folder / "onlinekit-9.9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: onlinekit\nVersion: 9.9\n")
+    lines = []
+    for kind in ("learner", "monitor"):
+        lines.append(f"[onlinekit.{kind}s]")
+        lines += [f"{s.name} = {s.target}" for s in onlinekit.specs(kind) if s.distribution == "onlinekit"]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    env = {"HOME": str(folder / "nonexistent"), "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    elsewhere = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    yield {name: value for name, value in os.environ.items() if name not in elsewhere} | env
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file rights are those of POSIX")
+def test_a_read_only_install_without_a_home_works_with_one_warning(read_only):
+    # The superuser may write everywhere unless it gives that right away.
+    prefix = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"] if os.geteuid() == 0 else []
+    if prefix and not shutil.which("setpriv"):
+        pytest.skip("run as the superuser, without setpriv")
+
+    def call(*arguments):
+        done = subprocess.run(
+            [*prefix, sys.executable, *arguments],
+            env=read_only,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    with pytest.raises(AssertionError, match="Permission denied"):
+        call("-c", f"open({read_only['PYTHONPATH'] + '/x'!r}, 'w')")
+    assert read_only["PYTHONPATH"] in call("-c", "import onlinekit; print(onlinekit.__file__)").stdout
+    done = call("-c", WORK, "logistic", "pa")
+    want, _ = work("logistic", "pa")
+    got = json.loads(done.stdout)
+    assert [got[name][2] for name in got] == [want[name][2] for name in want]
+    assert done.stderr.count("Warning") == 1 and "cannot be cached" in done.stderr, done.stderr
+    assert "logistic" in call("-m", "onlinekit", "list").stdout
+
+
+def test_the_distribution_holds_what_it_needs():
+    project = ROOT / "pyproject.toml"
+    if not project.is_file():
+        pytest.skip("not a source tree")
+    tables = tomllib.loads(project.read_text())
+    points = tables["project"]["entry-points"]
+    named = {name for group in ("onlinekit.learners", "onlinekit.monitors") for name in points[group]}
+    assert named == {spec.name for spec in onlinekit.specs() if spec.distribution == "onlinekit"}
+    packages = set(tables["tool"]["setuptools"]["packages"])
+    folders = {
+        "onlinekit_plugins." + ".".join(path.parent.relative_to(ROOT / "plugins").parts)
+        for path in (ROOT / "plugins").rglob("__init__.py")
+        if "_template" not in path.parts and path.parent != ROOT / "plugins"
+    }
+    assert folders <= packages, f"not in the wheel: {folders - packages}"
+
+
+def test_a_learner_is_used_by_its_public_doors_only_once_compiled():
+    """One signature a kernel: the doors hand over the same types, so nothing is compiled twice."""
+    for name in LEARNERS:
+        model = onlinekit.create("learner", name)
+        stream = binary_stream(30, names=[0, 1, 2])
+        X, y = np.array([list(x.values()) for x, _ in stream]), [label for _, label in stream]
+        for x, label in stream:
+            model.predict_proba_one(x)
+            model.learn_one(x, label)
+        model.learn_many(X, y)
+        model.prequential_many(X[:, ::-1], y)
+        model.predict_many(X[::2])
+        model.prequential_many(X.astype(np.float32), np.array(y))
+    twice = {name: len(d.signatures) for name, d in kernels().items() if len(d.signatures) > 1}
+    assert not twice, twice
