@@ -28,10 +28,8 @@ def main(rounds=5):
         rng = np.random.default_rng(d)
         X = rng.normal(size=(n, d))
         y = X @ rng.normal(size=d) + rng.normal(size=n) > 0
-        stream = [
-            (dict(zip([f"f{j}" for j in range(d)], row.tolist(), strict=True)), bool(t))
-            for row, t in zip(X, y, strict=True)
-        ]
+        names = [f"f{j}" for j in range(d)]  # one string a feature, as readers of files give them
+        stream = [(dict(zip(names, row.tolist(), strict=True)), bool(t)) for row, t in zip(X, y, strict=True)]
         big, labels = np.tile(X, (10, 1)), np.tile(y, 10)
 
         def theirs(stream=stream):

@@ -74,3 +74,14 @@ def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
     _sources[compiled] = frozenset(files)
     stamps = [os.stat(file) for file in sorted(files) if os.path.exists(file)]
     compiled._cache._cache_file._source_stamp = tuple((s.st_mtime, s.st_size) for s in stamps)
+
+
+def direct(compiled: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The machine code of a kernel for arguments of these types, after a first call with such.
+
+    It is called without another look at the types, which takes half the time of a small kernel's call; so it is only
+    for arguments that have been made by the caller and always have these types.
+    """
+    if not hasattr(compiled, "get_overload"):  # NUMBA_DISABLE_JIT=1
+        return compiled
+    return compiled.get_overload(tuple(numba.typeof(argument) for argument in arguments))

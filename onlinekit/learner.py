@@ -12,9 +12,13 @@ from river import base
 
 from onlinekit import batches, frames
 from onlinekit.batches import is_sparse, valid_weight
+from onlinekit.jit import direct
 from onlinekit.labels import BinaryLabels, ClassLabels
 from onlinekit.scaling import finite, fresh
 from onlinekit.schema import Schema, is_finite_number
+
+# What the way of the usual sample stumbles over in any other; no way or buffer yet: TypeError, IndexError.
+UNUSUAL = (IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error)
 
 
 class ArrayClassifier(base.MiniBatchClassifier):
@@ -88,8 +92,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
         self._stats = fresh(self._capacity, standardize)
         self._refresh()
 
-    def _hyper(self) -> tuple[float, ...]:
-        """The parameters that the kernels take after the arrays."""
+    def _hyper(self) -> tuple[Any, ...]:
+        """The parameters that the kernels take after the arrays: numbers, or one array of them."""
         return ()
 
     def _sizes(self) -> dict[str, int]:
@@ -139,10 +143,11 @@ class ArrayClassifier(base.MiniBatchClassifier):
         """Gather what every call needs; after every change of shape."""
         self._args = (self._stats, *self._arrays.values(), *self._hyper())
         self._n = len(self._schema)
-        self._values, self._pack_into = self._schema.values, self._schema.pack_into
-        self._code = self._labels.index.get
         # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
         self._pool: list[_Buffer] = []
+        # What the way of the usual sample needs, gathered by the first sample that has gone the general way.
+        self._learning: tuple[Any, ...] | None = None
+        self._predicting: tuple[Any, ...] | None = None
 
     def _take(self) -> _Buffer:
         try:
@@ -189,7 +194,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for derived in ("_args", "_pool", "_schema", "_labels", "_n", "_values", "_pack_into", "_code"):
+        for derived in ("_args", "_pool", "_schema", "_labels", "_n", "_learning", "_predicting"):
             del state[derived]
         if not self.standardize:
             del state["_stats"]  # says nothing then
@@ -211,23 +216,26 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one sample: features x, label y, weight w >= 0."""
+        # The usual sample, exactly the known features and a known label, costs one kernel call and little else; any
+        # other, and every error, is left to _learn.
         try:
-            try:
-                k = self._code(y, -1)
-            except TypeError:
-                k = -1
-            if w != 1.0:
-                w = valid_weight(w)
-            if k < 0 or len(x) != self._n:
-                self._learn(x, y, w)
-                return
-            buffer = self._take_packed(x)
-            if buffer is None:
-                self._learn(x, y, w)
-                return
-            if self.kernels.learn(buffer.row, k, w, *buffer.args) < 0:
-                raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-            self._pool.append(buffer)
+            n, getter, pack_into, code, learn, pool = self._learning  # type: ignore[misc]
+            if len(x) == n:
+                if w != 1.0:
+                    w = valid_weight(w)
+                k, buffer, values = code[y], pool.pop(), getter(x)
+                # Learning usually follows predicting the same values: then the row is packed already.
+                if values != buffer.values:
+                    buffer.values = None
+                    pack_into(buffer.row, 0, *values)
+                    buffer.values = values
+                if learn(buffer.row, k, w, *buffer.args) >= 0:
+                    pool.append(buffer)
+                    return
+        except UNUSUAL:
+            pass
+        try:
+            self._learn(x, y, w)
         except (TypeError, ValueError):
             if self.on_invalid == "raise":
                 raise
@@ -235,21 +243,22 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     def _take_packed(self, x: dict[Any, Any]) -> _Buffer | None:
         """A buffer that holds the row of the usual dict, one with exactly the known features; None for any other."""
-        buffer = self._take()
         try:
-            values = self._values(x)  # type: ignore[misc]
-            # Learning usually follows predicting the same values: then the row is packed already.
+            if len(x) != self._n:
+                return None
+            buffer = self._take()
+            values = self._schema.values(x)  # type: ignore[misc]
             if values != buffer.values:
                 buffer.values = None
-                self._pack_into(buffer.row, 0, *values)  # type: ignore[arg-type]
+                self._schema.pack_into(buffer.row, 0, *values)  # type: ignore[arg-type]
                 buffer.values = values
-        except (KeyError, TypeError, ValueError, struct.error, OverflowError):
+        except UNUSUAL:
             return None
         return buffer
 
     def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
-        k = self._labels.find(y)
+        k, w = self._labels.find(y), valid_weight(w)
         index, value = self._schema.entries(x)
         if not finite(value):
             raise self._schema.complaint(x) or ValueError("a value of x is not finite")
@@ -263,22 +272,34 @@ class ArrayClassifier(base.MiniBatchClassifier):
             status = self.kernels.learn_sparse(index, value, k, w, *buffer.args)
         else:
             buffer.fill(index, value)
-            status = self.kernels.learn(buffer.row, k, w, *buffer.args)
+            arguments = (buffer.row, k, w, *buffer.args)
+            status = self.kernels.learn(*arguments)
+            if self._learning is None:
+                schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
+                self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
         if status < 0:
             raise ValueError("the sample would make the state infinite or NaN; nothing was learned from it")
         self._pool.append(buffer)
 
     def _predict(self, x: dict[Any, Any]) -> tuple[int, _Buffer]:
         """(class index, buffer with the probabilities) for a sample of any kind."""
-        buffer = self._take()
-        index, value = self._entries(x)
-        if self._is_sparse(len(index)):
-            winner = self.kernels.predict_sparse(index, value, buffer.out, *buffer.args)
-        else:
+        buffer = self._take_packed(x)
+        if buffer is None:
+            buffer = self._take()
+            index, value = self._entries(x)
+            if self._is_sparse(len(index)):
+                return self.kernels.predict_sparse(index, value, buffer.out, *buffer.args), buffer
             buffer.fill(index, value)
-            winner = self.kernels.predict(buffer.row, buffer.out, *buffer.args)
+        arguments = (buffer.row, buffer.out, *buffer.args)
+        winner = self.kernels.predict(*arguments)
+        if winner < 0:  # packed, but not finite
+            buffer.fill(*self._entries(x))
+            winner = self.kernels.predict(*arguments)
         if winner < 0:
-            raise ValueError("a value of x is not finite")
+            raise ValueError("the score of the sample is not finite")
+        if self._predicting is None:
+            schema, names, predict = self._schema, self._labels.names, direct(self.kernels.predict, arguments)
+            self._predicting = (self._n, schema.values, schema.pack_into, names, predict, self._pool)
         return winner, buffer
 
     def _entries(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -295,18 +316,25 @@ class ArrayClassifier(base.MiniBatchClassifier):
                 raise
         return self._schema.entries({name: value for name, value in x.items() if is_finite_number(value)})
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+    def predict_one(self, x: dict[Any, Any]) -> Any:  # type: ignore[override]
         """The most probable label; None before any label is known."""
+        try:
+            n, getter, pack_into, names, predict, pool = self._predicting  # type: ignore[misc]
+            if len(x) == n:
+                buffer, values = pool.pop(), getter(x)
+                if values != buffer.values:
+                    buffer.values = None
+                    pack_into(buffer.row, 0, *values)
+                    buffer.values = values
+                winner = predict(buffer.row, buffer.out, *buffer.args)
+                if winner >= 0:
+                    pool.append(buffer)
+                    return names[winner]
+        except UNUSUAL:
+            pass
         names = self._labels.names
         if len(names) < 2:
             return names[0] if names else None
-        if len(x) == self._n:
-            buffer = self._take_packed(x)
-            if buffer is not None:
-                winner = self.kernels.predict(buffer.row, buffer.out, *buffer.args)
-                if winner >= 0:
-                    self._pool.append(buffer)
-                    return names[winner]
         winner, buffer = self._predict(x)
         self._pool.append(buffer)
         return names[winner]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.linear import kernels
 
@@ -12,3 +14,10 @@ class LinearClassifier(ArrayClassifier):
     arrays = {"weights": ("outputs", "features"), "intercept": ("outputs",)}
     kernels = kernels
     sparse = True
+
+    def _rule(self) -> tuple[float, ...]:
+        """The rule, lr, intercept_lr, l2 and C."""
+        raise NotImplementedError
+
+    def _hyper(self) -> tuple[np.ndarray]:
+        return (np.asarray(self._rule(), dtype=np.float64),)

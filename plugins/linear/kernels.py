@@ -1,8 +1,8 @@
 """Kernels of the linear learners: f_k = w_k . x + b_k, moved by one of the rules.
 
 x (d,) a row; index, value (m,) the entries of a sparse one; weights (K, capacity), intercept (K,), K = 1 for two
-classes; out (2 or K,) probabilities. The last arguments are the rule, lr, intercept_lr, the penalty l2 (LOGISTIC) and
-the aggressiveness C (PA).
+classes; out (2 or K,) probabilities; hyper (5,) the rule, lr, intercept_lr, the penalty l2 (LOGISTIC) and the
+aggressiveness C (PA): one array, because each further argument costs time a call.
 """
 
 import numpy as np
@@ -21,10 +21,11 @@ def shrink(weights, share):
 
 
 @kernel
-def learn(x, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def learn(x, y, w, stats, weights, intercept, hyper):
     """w_k += lr (c_k x - l2 w_k), b_k += intercept_lr c_k; -1 when x is not finite, and nothing changes."""
     if not finite(x):
         return -1
+    rule, lr, intercept_lr, l2, C = hyper[0], hyper[1], hyper[2], hyper[3], hyper[4]
     watch(x, stats)
     norm = square(x, stats) if rule >= PA_I else 0.0
     if weights.shape[0] == 1:
@@ -45,8 +46,9 @@ def learn(x, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
 
 
 @kernel
-def learn_sparse(index, value, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def learn_sparse(index, value, y, w, stats, weights, intercept, hyper):
     """learn from the entries of a row, in O(m); the penalty l2, where there is one, in O(capacity)."""
+    rule, lr, intercept_lr, l2, C = hyper[0], hyper[1], hyper[2], hyper[3], hyper[4]
     watch_sparse(index, value, stats)
     norm = square_sparse(index, value, stats) if rule >= PA_I else 0.0
     if weights.shape[0] == 1:
@@ -78,7 +80,7 @@ def choose(out, one_score):
 
 
 @kernel
-def predict(x, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def predict(x, out, stats, weights, intercept, hyper):
     """out = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
@@ -88,7 +90,7 @@ def predict(x, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
 
 
 @kernel
-def predict_sparse(index, value, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def predict_sparse(index, value, out, stats, weights, intercept, hyper):
     """predict from the entries of a row, in O(m)."""
     for k in range(weights.shape[0]):
         out[k] = dot_sparse(index, value, stats, weights, k) + intercept[k]
@@ -96,49 +98,47 @@ def predict_sparse(index, value, out, stats, weights, intercept, rule, lr, inter
 
 
 @kernel
-def learn_rows(X, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def learn_rows(X, y, w, stats, weights, intercept, hyper):
     """learn for each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
+        learn(X[t], y[t], w[t], stats, weights, intercept, hyper)
 
 
 @kernel
-def predict_rows(X, winners, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def predict_rows(X, winners, out, stats, weights, intercept, hyper):
     """predict for each row of X (n, d) into winners (n,) and out (n, 2 or K)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
+        winners[t] = predict(X[t], out[t], stats, weights, intercept, hyper)
 
 
 @kernel
-def prequential_rows(X, y, w, winners, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def prequential_rows(X, y, w, winners, out, stats, weights, intercept, hyper):
     """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
-        learn(X[t], y[t], w[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
+        winners[t] = predict(X[t], out[t], stats, weights, intercept, hyper)
+        learn(X[t], y[t], w[t], stats, weights, intercept, hyper)
 
 
 @kernel
-def learn_sparse_rows(indptr, index, value, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def learn_sparse_rows(indptr, index, value, y, w, stats, weights, intercept, hyper):
     """learn_sparse for rows t with entries indptr[t] to indptr[t + 1]."""
     for t in range(y.shape[0]):
         i, v = index[indptr[t] : indptr[t + 1]], value[indptr[t] : indptr[t + 1]]
-        learn_sparse(i, v, y[t], w[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
+        learn_sparse(i, v, y[t], w[t], stats, weights, intercept, hyper)
 
 
 @kernel
-def predict_sparse_rows(indptr, index, value, winners, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
+def predict_sparse_rows(indptr, index, value, winners, out, stats, weights, intercept, hyper):
     """predict_sparse for rows t with entries indptr[t] to indptr[t + 1]."""
     for t in range(winners.shape[0]):
         i, v = index[indptr[t] : indptr[t + 1]], value[indptr[t] : indptr[t + 1]]
-        winners[t] = predict_sparse(i, v, out[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
+        winners[t] = predict_sparse(i, v, out[t], stats, weights, intercept, hyper)
 
 
 @kernel
-def prequential_sparse_rows(
-    indptr, index, value, y, w, winners, out, stats, weights, intercept, rule, lr, intercept_lr, l2, C
-):
+def prequential_sparse_rows(indptr, index, value, y, w, winners, out, stats, weights, intercept, hyper):
     """predict_sparse, then learn_sparse, row by row."""
     for t in range(y.shape[0]):
         i, v = index[indptr[t] : indptr[t + 1]], value[indptr[t] : indptr[t + 1]]
-        winners[t] = predict_sparse(i, v, out[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
-        learn_sparse(i, v, y[t], w[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
+        winners[t] = predict_sparse(i, v, out[t], stats, weights, intercept, hyper)
+        learn_sparse(i, v, y[t], w[t], stats, weights, intercept, hyper)

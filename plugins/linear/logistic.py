@@ -69,5 +69,5 @@ class LogisticRegression(LinearClassifier):
         self.l2 = l2
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
 
-    def _hyper(self) -> tuple[float, ...]:
-        return (LOGISTIC, float(self.lr), float(self.intercept_lr), float(self.l2), 0.0)
+    def _rule(self) -> tuple[float, ...]:
+        return LOGISTIC, float(self.lr), float(self.intercept_lr), float(self.l2), 0.0

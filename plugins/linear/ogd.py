@@ -63,5 +63,5 @@ class OGDClassifier(LinearClassifier):
         self.intercept_lr = intercept_lr
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
 
-    def _hyper(self) -> tuple[float, ...]:
-        return (HINGE, float(self.lr), float(self.intercept_lr), 0.0, 0.0)
+    def _rule(self) -> tuple[float, ...]:
+        return HINGE, float(self.lr), float(self.intercept_lr), 0.0, 0.0

@@ -68,5 +68,5 @@ class PAClassifier(LinearClassifier):
         self.fit_intercept = fit_intercept
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
 
-    def _hyper(self) -> tuple[float, ...]:
-        return (PA_I if self.mode == 1 else PA_II, 1.0, float(self.fit_intercept), 0.0, float(self.C))
+    def _rule(self) -> tuple[float, ...]:
+        return PA_I if self.mode == 1 else PA_II, 1.0, float(self.fit_intercept), 0.0, float(self.C)
