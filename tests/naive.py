@@ -199,9 +199,12 @@ class Margins:
         sd = seen.std(axis=0)
         return seen.mean(axis=0), np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
 
-    def near(self, x: np.ndarray, points: list[np.ndarray], sigma: float) -> np.ndarray:
-        _, inverse = self.scale()
-        return np.array([math.exp(-np.sum(((x - p) * inverse) ** 2) / (2 * sigma**2)) for p in points])
+    def scaled(self, x: np.ndarray) -> np.ndarray:
+        mean, inverse = self.scale()
+        return (x - mean) * inverse
+
+    def near(self, v: np.ndarray, points: list[np.ndarray], sigma: float) -> np.ndarray:
+        return np.array([math.exp(-np.sum((v - p) ** 2) / (2 * sigma**2)) for p in points])
 
     def signs(self, f: np.ndarray, k: int) -> np.ndarray:
         """-(d loss / d f): +-1 for two classes, +1 at k and -1 at the best rival for more; zeros without a loss."""
@@ -229,7 +232,7 @@ class NaiveAVM(Margins):
     def scores(self, x: np.ndarray) -> np.ndarray:
         if not self.cores:
             return np.zeros(self.K)
-        return self.near(x, self.cores, self.sigma) @ np.array(self.votes) / (self.l2 * self.W)
+        return self.near(self.scaled(x), self.cores, self.sigma) @ np.array(self.votes) / (self.l2 * self.W)
 
     def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
         self.rows.append(x)
@@ -237,13 +240,13 @@ class NaiveAVM(Margins):
         self.W += w
         if not signs.any():
             return
-        near = self.near(x, self.cores, self.sigma)
-        _, inverse = self.scale()
-        distances = [float(np.linalg.norm((x - p) * inverse)) for p in self.cores]
+        v = self.scaled(x)
+        near = self.near(v, self.cores, self.sigma)
+        distances = [float(np.linalg.norm(v - p)) for p in self.cores]
         if self.cores and min(distances) <= self.delta * self.sigma:
             self.votes[int(np.argmin(distances))] += w * signs
         elif len(self.cores) < self.budget:
-            self.cores.append(x)
+            self.cores.append(v)
             self.votes.append(w * signs)
         else:
             self.votes[int(np.argmin(distances))] += w * signs * max(near)
@@ -262,10 +265,10 @@ class NaiveNOGD(Margins):
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         if self.map is not None:
-            return self.w @ (self.map @ self.near(x, self.points, self.sigma))
+            return self.w @ (self.map @ self.near(self.scaled(x), self.points, self.sigma))
         if not self.points:
             return np.zeros(self.K)
-        return self.near(x, self.points, self.sigma) @ np.array(self.coefs)
+        return self.near(self.scaled(x), self.points, self.sigma) @ np.array(self.coefs)
 
     def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
         self.rows.append(x)
@@ -273,9 +276,9 @@ class NaiveNOGD(Margins):
         if not signs.any():
             return
         if self.map is not None:
-            self.w += self.lr * w * np.outer(signs, self.map @ self.near(x, self.points, self.sigma))
+            self.w += self.lr * w * np.outer(signs, self.map @ self.near(self.scaled(x), self.points, self.sigma))
             return
-        self.points.append(x)
+        self.points.append(self.scaled(x))
         self.coefs.append(self.lr * w * signs)
         if len(self.points) == self.budget:
             values, vectors = np.linalg.eigh(np.array([self.near(p, self.points, self.sigma) for p in self.points]))
@@ -296,8 +299,7 @@ class NaiveRRF(Margins):
         self.w = np.zeros((self.K, 2 * E.shape[1]))
 
     def features(self, x: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-        mean, inverse = self.scale()
-        z = ((x - mean) * inverse) @ (np.exp(gamma)[:, None] * self.E) / self.sigma
+        z = self.scaled(x) @ (np.exp(gamma)[:, None] * self.E) / self.sigma
         return np.concatenate([np.cos(z), np.sin(z)]) / math.sqrt(self.E.shape[1])
 
     def scores(self, x: np.ndarray) -> np.ndarray:
@@ -309,8 +311,7 @@ class NaiveRRF(Margins):
         phi = self.features(x, self.gamma)
         along, across = signs @ self.w[:, :D], signs @ self.w[:, D:]
         by_z = across * phi[:D] - along * phi[D:]
-        mean, inverse = self.scale()
-        return (self.E @ by_z) * np.exp(self.gamma) * (x - mean) * inverse / self.sigma
+        return (self.E @ by_z) * np.exp(self.gamma) * self.scaled(x) / self.sigma
 
     def learn(self, x: np.ndarray, k: int, w: float = 1.0) -> None:
         self.rows.append(x)
@@ -332,8 +333,7 @@ class NaivePAMO(Margins):
         self.w = np.zeros(len(U))
 
     def inputs(self, x: np.ndarray) -> np.ndarray:
-        mean, inverse = self.scale()
-        return self.gain * np.append((x - mean) * inverse, 1.0)
+        return self.gain * np.append(self.scaled(x), 1.0)
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         a = self.inputs(x)
@@ -416,7 +416,7 @@ def optimum_long(X: np.ndarray, y: np.ndarray, C: float, loss: str, w: np.ndarra
     """
     long = np.longdouble
     rows = X.astype(long) * y.astype(long)[:, None]
-    w, n, best = w.astype(long), len(y), None
+    w, n, best, waited = w.astype(long), len(y), None, 0
     for _ in range(60):
         z = (rows * w).sum(axis=1)
         if loss == "logistic":
@@ -427,9 +427,12 @@ def optimum_long(X: np.ndarray, y: np.ndarray, C: float, loss: str, w: np.ndarra
         grad = n * long(C) * w + (rows * slope[:, None]).sum(axis=0)
         size = float(np.abs(grad).max())
         if best is not None and size >= best[0]:
-            break
+            waited += 1  # a step onto or off the hinge's kink may raise the gradient for a while
+            if waited > 5:
+                break
         H = (rows * curvature[:, None]).T @ rows + n * long(C) * np.eye(len(w), dtype=long)
-        best = (size, w, H, np.abs(grad) + 1e-19 * n * (np.abs(rows * slope[:, None]).mean(axis=0) + C * np.abs(w)))
+        if best is None or size < best[0]:
+            best = (size, w, H, np.abs(grad) + 1e-19 * n * (np.abs(rows * slope[:, None]).mean(axis=0) + C * np.abs(w)))
         w = w - _linear(H, grad)
     assert best is not None
     _, w, H, left = best
