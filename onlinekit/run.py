@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "learner": "logistic",
     "set": {},
     "monitor": "adwin",
+    "monitor-set": {},
     "delay": 0,
     "limit": None,
     "save": None,
@@ -66,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--learner", help="a name of `onlinekit list`")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="a parameter of the learner")
     parser.add_argument("--monitor", help="a name of `onlinekit list`, or none")
+    parser.add_argument(
+        "--monitor-set", action="append", metavar="KEY=VALUE", help="a parameter of the monitor", dest="monitor-set"
+    )
     parser.add_argument("--delay", type=int, help="samples between a prediction and its label (default: 0)")
     parser.add_argument("--limit", type=int, help="at most this many samples")
     parser.add_argument("--config", help="a TOML file with these options; the command line wins")
@@ -88,19 +92,21 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         for key, value in chosen.items():
             if key not in DEFAULTS:
                 raise RunError(f"{config}: there is no option {key!r}{hint(key, DEFAULTS)}")
-            kind: type = {"set": dict, "delay": int, "limit": int}.get(key, str)
+            kind: type = {"set": dict, "monitor-set": dict, "delay": int, "limit": int}.get(key, str)
             if type(value) is not kind:
                 raise RunError(f"{config}: {key!r} cannot be {value!r}")
-    pairs = dict(chosen.get("set", {}))
-    for pair in given.pop("set") or ():
-        key, equals, text = pair.partition("=")
-        if not equals or not key:
-            raise RunError(f"--set takes key=value, not {pair!r}")
-        pairs[key] = _value(text)
+    for option in ("set", "monitor-set"):
+        pairs = dict(chosen.get(option, {}))
+        for pair in given.pop(option) or ():
+            key, equals, text = pair.partition("=")
+            if not equals or not key:
+                raise RunError(f"--{option} takes key=value, not {pair!r}")
+            pairs[key] = _value(text)
+        chosen[option] = pairs
     chosen |= {key: value for key, value in given.items() if value is not None}
-    if chosen.get("resume") and (pairs or "learner" in chosen):
+    if chosen.get("resume") and (chosen["set"] or "learner" in chosen):
         raise RunError("a model that is resumed keeps its class and parameters; leave out learner and set")
-    settings = DEFAULTS | chosen | {"set": pairs}
+    settings = DEFAULTS | chosen
     for key, least in (("limit", 1), ("delay", 0)):
         if settings[key] is not None and settings[key] < least:
             raise RunError(f"{key} must be a whole number from {least} on, not {settings[key]}")
@@ -156,6 +162,27 @@ def _learner(settings: Mapping[str, Any], labels: list[Any]) -> tuple[str, Any]:
     return name, _made("learner", name, params)
 
 
+def _monitor(settings: Mapping[str, Any], labels: list[Any]) -> tuple[Any, Any]:
+    """The monitor, and the model that it makes retrain beside the learner; None for what there is not.
+
+    A monitor that speaks of a model of its own gets that one; any other watches the learner's errors.
+    """
+    name, params = settings["monitor"], dict(settings["monitor-set"])
+    if name == "none":
+        return None, None
+    known = inspect.signature(get("monitor", name)).parameters
+    if "signal" in known:
+        params.setdefault("signal", "error")
+    monitor = _made("monitor", name, params)
+    if not hasattr(monitor, "model"):
+        return monitor, None
+    if len(labels) != 2:
+        raise RunError(f"monitor {name!r} speaks of a linear model of two classes, and there are {len(labels)} labels")
+    from onlinekit.monitor import RetrainingClassifier
+
+    return monitor, RetrainingClassifier(monitor=monitor)
+
+
 def _labels(stream: Any) -> list[Any]:
     """The labels among the first samples, in order of appearance."""
     labels = list(dict.fromkeys(y for _, y in itertools.islice(stream, PEEK)))
@@ -179,14 +206,19 @@ def _run(settings: dict[str, Any]) -> None:
     name, model = _learner(settings, labels)
     if set(labels) == {-1, 1} and not getattr(model, "_multiclass", True):
         stream.labels = {-1: False, 1: True}
-    monitor = None
-    if settings["monitor"] != "none":
-        signal = "signal" in inspect.signature(get("monitor", settings["monitor"])).parameters
-        monitor = _made("monitor", settings["monitor"], {"signal": "error"} if signal else {})
+    monitor, beside = _monitor(settings, labels)
     out = Path(settings["out"])
     out.mkdir(parents=True, exist_ok=True)
-    result = prequential(model, stream, monitor=monitor, delay=settings["delay"])
+    result = prequential(model, stream, monitor=monitor if beside is None else None, delay=settings["delay"])
     result.name = name
+    results = [result]
+    if beside is not None:
+        given = stream.labels
+        # It knows two classes, False and True.
+        stream.labels = dict(zip(sorted(labels, key=str), (False, True), strict=True))
+        results.append(prequential(beside, stream, delay=settings["delay"]))
+        results[1].name = f"linear, retrained by {settings['monitor']}"
+        stream.labels = given
     if settings["save"]:
         save(model, settings["save"])
     if settings["predictions"]:
@@ -195,16 +227,22 @@ def _run(settings: dict[str, Any]) -> None:
         )
     details = {
         "stream": settings["stream"],
-        "target": settings["target"] or "the last column, or the one that is given",
+        "target": settings["target"] or "not named: the last column, or the one that the stream has",
         "samples": f"{result.n_samples:,}, labels {settings['delay']} samples late",
         "rows skipped": _skipped(stream),
         "learner": f"{name}: {_parameters(model)}",
         "monitor": "none" if monitor is None else f"{settings['monitor']}: {_parameters(monitor)}",
         "versions": _versions(),
     }
-    page = to_html(result, f"{name} on {stream.name}", details=details)
+    if beside is not None:
+        answers = [verdict for _, verdict in beside.verdicts]
+        proved = sum(verdict.certified for verdict in answers)
+        details["questions to the monitor"] = (
+            f"{beside.n_checks}: {beside.n_retrains} retrains; of the last {len(answers)} answers {proved} are proved"
+        )
+    page = to_html(result, f"{name} on {stream.name}", results[1:], details)
     (out / "report.html").write_text(page, encoding="utf-8")
-    _print(settings, stream, [result], out)
+    _print(settings, stream, results, out)
 
 
 def _skipped(stream: Any) -> str:

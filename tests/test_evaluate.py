@@ -163,10 +163,12 @@ def test_a_monitor_of_errors_gets_errors():
 def test_the_retrains_of_a_retraining_classifier_are_recorded():
     linear = pytest.importorskip("sklearn.linear_model")
     clock = onlinekit.create("monitor", "every-n", n=60, signal="error")
-    model = onlinekit.RetrainingClassifier(linear.LogisticRegression(), clock, window=100, min_samples=50)
+    model = onlinekit.RetrainingClassifier(
+        linear.LogisticRegression(), clock, window=100, min_samples=50, check_every=1, delay=0
+    )
     got = prequential(model, datasets.Phishing().take(300))
     assert len(got.retrains) == model.n_retrains >= 3
-    assert got.predictions.count(None) == 50 and got.accuracy == got.metrics["Accuracy"]
+    assert got.accuracy == got.metrics["Accuracy"] > 0.7
 
 
 def test_speed_leaves_compilation_out_and_predicting_twice_in():

@@ -101,6 +101,51 @@ def test_a_sparse_stream_is_learned_from_its_entries(data):
     assert model.n_features > 1500
 
 
+class Proof(onlinekit.Monitor):
+    """A monitor with a model of its own, a tree of one question, that is retrained at every second check."""
+
+    forgets, wants_window = False, True
+
+    def __init__(self, patience=2):
+        self.patience, self.n, self.asked = patience, 0, 0
+
+    def model(self):
+        return pytest.importorskip("sklearn.tree").DecisionTreeClassifier(max_depth=1)
+
+    def update(self, x, y):
+        assert isinstance(y, bool)
+        self.n += 1
+
+    def revert(self, x, y):
+        raise NotImplementedError
+
+    def verdict(self):
+        decision = "retrain" if self.n >= 50 * self.patience else "keep"
+        return onlinekit.Verdict(decision, certified=True, n_added=self.n, reason="counted")
+
+    def rebase(self, *args, **kwargs):
+        self.n = 0
+
+
+def test_a_monitor_with_a_model_has_it_retrained_beside_the_learner(data, capsys, monkeypatch):
+    from onlinekit import registry
+
+    monkeypatch.setattr(registry, "_registered", {})
+    registry.register("monitor", "proof")(Proof)
+    (data / "words.csv").write_text(
+        "a,label\n" + "".join(f"{i % 7},{'high' if i % 7 > 3 else 'low'}\n" for i in range(600))
+    )
+    assert main(["--stream", "words.csv", "--monitor", "proof", "--monitor-set", "patience=4"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "retrained by proof" in line)
+    accuracy, retrains = line.split()[-3:-1]
+    assert float(accuracy) > 0.9 and retrains == "2"
+    page = (data / "onlinekit-run" / "report.html").read_text()
+    assert page.count('class="mark"') == 2 and "questions to the monitor" in page and 'class="beside1"' in page
+    (data / "three.csv").write_text("a,label\n" + "".join(f"{i},{i % 3}\n" for i in range(60)))
+    assert main(["--stream", "three.csv", "--monitor", "proof"]) == 2
+    assert "two classes, and there are 3 labels" in capsys.readouterr().err
+
+
 def test_late_labels(data, capsys):
     assert main(["--stream", "data.csv", "--delay", "20"]) == 0
     assert "labels 20 samples late" in (data / "onlinekit-run" / "report.html").read_text()
@@ -132,6 +177,8 @@ MISTAKES = [
     ([*GOOD, "--set", "lr=-1"], "learner 'logistic': lr must be positive"),
     ([*GOOD, "--set", "lr=fast"], "learner 'logistic': "),
     ([*GOOD, "--monitor", "adwim"], "no monitor is called 'adwim'; did you mean 'adwin'"),
+    ([*GOOD, "--monitor-set", "speed=3"], "monitor 'adwin' has no parameter 'speed'"),
+    ([*GOOD, "--monitor-set", "min_samples=0"], "min_samples"),
     ([*GOOD, "--resume", "nowhere.ok"], "nowhere.ok"),
     ([*GOOD, "--resume", "data.csv"], "is not a model saved by onlinekit"),
     ([*GOOD, "--resume", "monitor.ok"], "monitor.ok: it holds a ADWINMonitor, which is no learner"),
