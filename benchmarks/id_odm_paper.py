@@ -5,8 +5,8 @@
 As published: features scaled to [0, 1], RBF kernel with gamma = 1 / d, a 4:1 split, 75 % of the training part as
 history, the rest inserted and then deleted, singly (SID) or in batches of 5 (BID); five trials. lam from {1e-3, ...,
 1e3} and theta from {.1, .3, .5, .7, .9} by a 3:1 split of the history of each trial (the paper: its whole grid,
-procedure not said; every second theta here). Retraining (SR, BR) is a dual coordinate descent in the same compiler, cold, to 1e-3,
-timed at six sizes along the way rather than at each; the kernel matrix it needs is counted apart.
+procedure not said; every second theta here). Retraining (SR, BR) is a dual coordinate descent in the same compiler,
+cold, to 1e-3, timed at six sizes along the way rather than at each; the kernel matrix it needs is counted apart.
 
 L.-J. Chen, T. Zhang, X. Shi, H. Jin, Incremental and Decremental Optimal Margin Distribution Learning, IJCAI 2023.
 """
@@ -38,21 +38,21 @@ PAPER = {
     "madelon": (38.41, 23.56, 2.95, "58.0 ± 1.1", "56.7 ± 1.6"),
     "a2a": (5.42, 4.29, 4.00, "83.0 ± 0.8", "83.0 ± 0.8"),
 }
-SETTING = """Features in [0, 1], RBF with gamma = 1 / d, 4:1 split, 75 % of the training part as history, five trials; lam
-and theta by a hold-out quarter of the history. Retraining is our dual coordinate descent (cold, to 1e-3; the engine is
-exact: KKT error at most {:.0e}), timed at six sizes. The paper ran another implementation on another machine, so only
-its ratios can be compared."""
+SETTING = """Features in [0, 1], RBF with gamma = 1 / d, 4:1 split, 75 % of the training part as history, five trials;
+lam and theta by a hold-out quarter of the history. Retraining is our dual coordinate descent (cold, to 1e-3; the
+engine is exact: KKT error at most {:.0e}), timed at six sizes. The paper ran another implementation on another
+machine, so only its ratios can be compared."""
 HEAD_3 = (
-    "| data set | SR = BR | with K | SID | BID | SR/SID | with K | paper | BR/BID | with K | paper | 5 SID/BID | paper |"
-    " SVC.fit/SID | lam, theta |"
+    "| data set | SR = BR | with K | SID | BID | SR/SID | with K | paper | BR/BID | with K | paper | 5 SID/BID |"
+    " paper | SVC.fit/SID | lam, theta |"
 )
 SUMMARY = (
-    "Geometric means: SR/SID {:.1f} (with K {:.1f}), BR/BID {:.1f} (with K {:.1f}), 5 SID/BID {:.1f}; the paper's {:.1f},"
-    " {:.1f} and {:.1f}."
+    "Geometric means: SR/SID {:.1f} (with K {:.1f}), BR/BID {:.1f} (with K {:.1f}), 5 SID/BID {:.1f}; the paper's"
+    " {:.1f}, {:.1f} and {:.1f}."
 )
 HEAD_4 = "| data set | ours | scikit-learn SVC retrained | ours, all added | paper: ID-ODM | paper: MID-SVM |"
-CLOSE = """The accuracy after all updates equals that of a fit from scratch in {} of {} trials. The published columns are
-figures from the paper (other splits and parameters), not runs of ours."""
+CLOSE = """The accuracy after all updates equals that of a fit from scratch in {} of {} trials. The published columns
+are figures from the paper (other splits and parameters), not runs of ours."""
 
 
 class Run:
@@ -172,7 +172,8 @@ def main():
     text = [
         "# The ID-ODM paper's tables", "", f"`python benchmarks/id_odm_paper.py`; {machine()}; CPU time, one thread.",
         "", SETTING.format(worst), "", "## Table 3: time of an update, ms, and speed-up", "", HEAD_3, "|---" * 15 + "|",
-        *speed, "", summary, "", "## Table 4: accuracy, %, after 100 instances were added", "", HEAD_4, "|---" * 6 + "|",
+        *speed, "", summary, "", "## Table 4: accuracy, %, after 100 instances were added", "",
+        HEAD_4, "|---" * 6 + "|",
         *(line for line, _ in quality), mean, "", CLOSE.format(same, len(exact)),
     ]  # fmt: skip
     if options.out:
