@@ -156,7 +156,7 @@ class HessianMetric:
         apart = abs(net - self._shift) / (s.n0 + self._shift)
         out: dict[str, Any] = {
             "usable": True, "crossed": False, "kappa": kappa, "inverse_root": inverse_root, "scale": scale,
-            "total": total, "net": net, "grow": (1 + eps) / np.sqrt(1 - apart), "grow_up": 1 + eps + apart,
+            "total": total, "net": net, "grow": float((1 + eps) / np.sqrt(1 - apart)), "grow_up": 1 + eps + apart,
         }  # fmt: skip
         out["gamma"], out["step"], out["residual"] = self.solve(out, G, dG)
         self._cross(out)
