@@ -49,8 +49,8 @@ def run(model: Any, X: Any, y: Any, w: Any, predict: bool) -> np.ndarray:
     weights = np.ones(n) if w is None else _weights(w, good, lenient)
     winners = np.full(n, -1, dtype=np.int64)
     halts = ~good | rows.halts(good, predict)
-    classes, first = np.unique(codes, return_index=True)
-    halts[first[classes >= len(model._labels)]] = True
+    new = np.flatnonzero(codes >= len(model._labels))
+    halts[new[np.unique(codes[new], return_index=True)[1]]] = True
     t = 0
     for stop in (*np.flatnonzero(halts).tolist(), n):
         if stop > t:
@@ -105,6 +105,8 @@ class _Dense:
         self.n = len(self.values)
 
     def finite(self, lenient: bool) -> np.ndarray:
+        if math.isfinite(self.values.sum()):  # the usual batch; finite values can also sum to infinity
+            return np.ones(self.n, dtype=bool)
         good = np.isfinite(self.values).all(axis=1)
         if not lenient and not good.all():
             self._complain(~np.isfinite(self.values))

@@ -14,7 +14,9 @@ _warned = False
 _sources: dict[Any, frozenset[str]] = {}  # kernel -> the files its machine code was made from
 
 
-def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[str] = ()) -> Callable[..., Any]:
+def kernel(
+    function: Callable[..., Any] | None = None, *, fastmath: Collection[str] = (), inline: bool = False
+) -> Callable[..., Any]:
     """Compile a pure function to machine code on its first call.
 
     The compiled code is cached on disk beside the source, in the user's cache directory, or in
@@ -31,6 +33,9 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[s
         LLVM flags, for long sums that a reordering makes fast and whose rounding is bounded otherwise, such as
         {"reassoc", "contract", "nsz", "arcp"}. Never "nnan" or "ninf": NaN and infinity are values here.
 
+    inline
+        Put the machine code into that of every caller: for small steps of a loop over rows.
+
     Examples
     --------
     >>> from onlinekit.jit import kernel
@@ -41,11 +46,16 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[s
     3.0
     """
     if function is None:
-        return functools.partial(kernel, fastmath=fastmath)
-    flags: Any = set(fastmath) or False
+        return functools.partial(kernel, fastmath=fastmath, inline=inline)
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": set(fastmath) or False,
+        "forceinline": inline,
+    }
     global _warned
     try:
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
@@ -57,7 +67,7 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: Collection[s
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return numba.njit(nogil=True, error_model="numpy", fastmath=flags)(function)
+        return numba.njit(**options)(function)
     if hasattr(compiled, "py_func"):  # not so under NUMBA_DISABLE_JIT=1
         _stamp(compiled, function)
     return compiled

@@ -72,3 +72,10 @@ def softmax(scores):
     for k in range(scores.shape[0]):
         scores[k] /= total
     return best
+
+
+@kernel
+def shrink(weights, share):
+    """weights -= share * weights."""
+    if share != 0.0:
+        weights *= 1.0 - share
