@@ -378,7 +378,7 @@ def change_by_retraining(rule: str, X0: np.ndarray, y0: np.ndarray, X1: np.ndarr
         return C / 2 * w @ w + phi(z).mean(), C * w + with_bias(X).T @ (signs * slope(z)) / len(X)
 
     def fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        start, options = np.zeros(X.shape[1] + 1), {"maxiter": 2000, "gtol": 1e-13, "ftol": 0.0}
+        start, options = np.zeros(X.shape[1] + 1), {"maxiter": 500, "gtol": 1e-10, "ftol": 0.0}
         return minimize(objective, start, (X, y), "L-BFGS-B", jac=True, options=options).x
 
     w0, w1 = fit(X0, y0), fit(X1, y1)

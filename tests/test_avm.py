@@ -139,8 +139,3 @@ def test_accuracy_on_bundled_streams(data, at_least):
 def test_parameters_out_of_range_are_named(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         AVMClassifier(**bad)
-
-
-def test_an_automatic_width_needs_scaled_features():
-    with pytest.raises(ValueError, match="sigma='auto'"):
-        AVMClassifier(standardize=False)

@@ -148,3 +148,13 @@ def test_accuracy_on_bundled_streams(data, at_least):
 def test_parameters_out_of_range_are_named(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         RRFClassifier(**bad)
+
+
+@pytest.mark.parametrize("value", [1e20, 1e200, -1e308])
+def test_an_extreme_value_does_not_poison_the_model(value):
+    X, y = rows(60, 2, 2, seed=3)
+    model = RRFClassifier(sigma=1.0, standardize=False)
+    for t, (row, k) in enumerate(zip(X, y, strict=True)):
+        model.learn_one({"a": row[0], "b": value if t % 20 == 10 else row[1]}, bool(k))
+    assert all(np.isfinite(array).all() for array in model._arrays.values())
+    assert 0.0 <= model.predict_proba_one({"a": 0.1, "b": 0.2})[True] <= 1.0

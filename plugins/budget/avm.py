@@ -26,8 +26,7 @@ class AVMClassifier(ArrayClassifier):
     steps, both losses, the substitution by the nearest core point within delta. Decisions here: a sample without loss
     becomes no core point (it has no vote to give); delta counts in widths; with the budget used up the nearest core
     point stands in for a new point with k(p, x) of its vote, the projection of x on it in feature space (the
-    authors' code drops the sample); weights w count as repetitions, so t is the total weight; distances are taken in
-    the present scale when features are standardized.
+    authors' code drops the sample); weights w count as repetitions, so t is the total weight.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class AVMClassifier(ArrayClassifier):
     delta
         Radius of a core point in widths; 0 makes every row with a loss a core point, until the budget is used up.
     sigma
-        Width of the Gaussian kernel; "auto": .4 sqrt(2 m), m the number of features that vary.
+        Width of the Gaussian kernel; "auto": .4 sqrt(2 m), m the mean |x|^2 of the scaled rows so far.
     classes
         (False, True) for a binary learner, None for any labels found as they come, or the labels.
     standardize
@@ -67,7 +66,13 @@ class AVMClassifier(ArrayClassifier):
     Le, Nguyen, Nguyen and Phung, Approximation vector machines for large-scale online learning, JMLR 18, 2017.
     """
 
-    arrays = {"cores": ("features", "budget"), "votes": ("outputs", "budget"), "counts": (2,)}
+    arrays = {
+        "cores": ("features", "budget"),
+        "votes": ("outputs", "budget"),
+        "counts": (2,),
+        "seen": ("features",),
+        "extent": (2,),
+    }
     kernels = avm_kernels
 
     def __init__(
@@ -86,7 +91,7 @@ class AVMClassifier(ArrayClassifier):
             raise ValueError(f"l2 must be positive, not {l2!r}")
         if not delta >= 0:
             raise ValueError(f"delta must not be negative, it is {delta!r}")
-        checked_width(sigma, standardize)
+        checked_width(sigma)
         self.budget = budget
         self.l2 = l2
         self.delta = delta
@@ -97,10 +102,10 @@ class AVMClassifier(ArrayClassifier):
         return {"budget": self.budget}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
-        return (np.empty(self.budget), np.empty(max(2, len(self._labels))))
+        return (np.empty(self._capacity), np.empty(self.budget), np.empty(max(2, len(self._labels))))
 
     def _hyper(self) -> tuple[float, ...]:
-        return (float(self.l2), float(self.delta), checked_width(self.sigma, self.standardize))
+        return (float(self.l2), float(self.delta), checked_width(self.sigma))
 
     @property
     def n_cores(self) -> int:

@@ -1,7 +1,8 @@
 """Kernels of the approximation vector machine.
 
-x (d,); near (budget,) and scores (classes,) are scratch; cores (capacity, budget) the core points, unscaled;
-votes (K, budget), K = 1 for two classes; counts (2,) = number of core points, total weight learned.
+x (d,); v (capacity,), near (budget,) and scores (classes,) are scratch; cores (capacity, budget) the core points;
+votes (K, budget), K = 1 for two classes; counts (2,) = number of core points, total weight learned;
+seen (capacity,) and extent (2,) as `follow` keeps them.
 """
 
 from __future__ import annotations
@@ -12,24 +13,32 @@ import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
-from onlinekit_plugins.random_features.gaussian import best_rival, expansion, into_probabilities, similarities, width
+from onlinekit_plugins.random_features.gaussian import (
+    best_rival,
+    expansion,
+    follow,
+    into_probabilities,
+    present,
+    similarities,
+    width,
+)
 
 
 @kernel
 def score(
-    x: np.ndarray,
+    d: int,
+    v: np.ndarray,
     near: np.ndarray,
     scores: np.ndarray,
-    stats: np.ndarray,
     cores: np.ndarray,
     votes: np.ndarray,
     counts: np.ndarray,
     l2: float,
     sigma: float,
 ) -> None:
-    """scores_k = sum_i votes[k, i] k(p_i, x) / (l2 W), W = counts[1]; near_i = k(p_i, x)."""
+    """scores_k = sum_i votes[k, i] k(p_i, v) / (l2 W), W = counts[1]; near_i = k(p_i, v)."""
     size = int(counts[0])
-    similarities(x, near, stats, cores, size, width(sigma, stats, x.shape[0]))
+    similarities(v, d, near, cores, size, sigma)
     expansion(near, votes, size, scores)
     if counts[1] > 0.0:
         for k in range(votes.shape[0]):
@@ -41,12 +50,15 @@ def learn(
     x: np.ndarray,
     y: int,
     w: float,
+    v: np.ndarray,
     near: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     cores: np.ndarray,
     votes: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     l2: float,
     delta: float,
     sigma: float,
@@ -59,7 +71,8 @@ def learn(
     if not finite(x):
         return -1
     watch(x, stats)
-    score(x, near, scores, stats, cores, votes, counts, l2, sigma)
+    follow(x, stats, seen, extent, v)
+    score(x.shape[0], v, near, scores, cores, votes, counts, l2, width(sigma, extent))
     counts[1] += w
     rival = -1
     K = votes.shape[0]
@@ -83,7 +96,7 @@ def learn(
             i = size
             counts[0] += 1.0
             for j in range(x.shape[0]):
-                cores[j, i] = x[j]
+                cores[j, i] = v[j]
         else:
             step *= near[i]
     votes[0 if K == 1 else y, i] += step
@@ -96,12 +109,15 @@ def learn(
 def predict(
     x: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     cores: np.ndarray,
     votes: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     l2: float,
     delta: float,
     sigma: float,
@@ -109,7 +125,8 @@ def predict(
     """out (classes,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
-    score(x, near, scores, stats, cores, votes, counts, l2, sigma)
+    present(x, stats, seen, v)
+    score(x.shape[0], v, near, scores, cores, votes, counts, l2, width(sigma, extent))
     return into_probabilities(scores, votes.shape[0], out)
 
 
@@ -118,19 +135,22 @@ def learn_rows(
     X: np.ndarray,
     y: np.ndarray,
     w: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     cores: np.ndarray,
     votes: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     l2: float,
     delta: float,
     sigma: float,
 ) -> None:
     """learn for each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
+        learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
 
 
 @kernel
@@ -138,19 +158,22 @@ def predict_rows(
     X: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     cores: np.ndarray,
     votes: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     l2: float,
     delta: float,
     sigma: float,
 ) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
+        winners[t] = predict(X[t], out[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
 
 
 @kernel
@@ -160,17 +183,20 @@ def prequential_rows(
     w: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     cores: np.ndarray,
     votes: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     l2: float,
     delta: float,
     sigma: float,
 ) -> None:
     """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
-        learn(X[t], y[t], w[t], near, scores, stats, cores, votes, counts, l2, delta, sigma)
+        winners[t] = predict(X[t], out[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
+        learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)

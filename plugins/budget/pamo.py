@@ -41,7 +41,7 @@ class PAMOClassifier(ArrayClassifier):
     C_units
         Largest step of the units' pieces; 0 keeps them as they were drawn.
     gain
-        Factor g of the inputs; "auto": (m + 1)^(-1/2), m the number of features that vary.
+        Factor g of the inputs; "auto": (m + 1)^(-1/2), m the mean |x|^2 of the scaled rows so far.
     seed
         Seed of the starting pieces.
     standardize
@@ -69,7 +69,13 @@ class PAMOClassifier(ArrayClassifier):
     Jorge and Paredes, Passive-aggressive online learning with nonlinear embeddings, Pattern Recognition 79, 2018.
     """
 
-    arrays = {"planes": ("features", "pieces"), "offsets": ("pieces",), "output": ("units",)}
+    arrays = {
+        "planes": ("features", "pieces"),
+        "offsets": ("pieces",),
+        "output": ("units",),
+        "seen": ("features",),
+        "extent": (2,),
+    }
     kernels = pamo_kernels
 
     def __init__(
@@ -88,12 +94,7 @@ class PAMOClassifier(ArrayClassifier):
             raise ValueError(f"C must be positive, not {C!r}")
         if not C_units >= 0:
             raise ValueError(f"C_units must not be negative, it is {C_units!r}")
-        if isinstance(gain, str):
-            if gain != "auto":
-                raise ValueError(f"gain must be 'auto' or a positive number, not {gain!r}")
-            if not standardize:
-                raise ValueError("gain='auto' counts on features of deviation 1: give a number with standardize=False")
-        elif not (gain > 0 and math.isfinite(gain)):
+        if gain != "auto" and (isinstance(gain, str) or not 0 < gain < math.inf):
             raise ValueError(f"gain must be 'auto' or a positive number, not {gain!r}")
         if not (isinstance(seed, int) and seed >= 0):
             raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
@@ -109,7 +110,7 @@ class PAMOClassifier(ArrayClassifier):
         return {"units": self.n_units, "pieces": 2 * self.n_units}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
-        return (np.empty(2 * self.n_units), np.empty(2 * self.n_units))
+        return (np.empty(self._capacity), np.empty(2 * self.n_units), np.empty(2 * self.n_units))
 
     def _features_added(self, names: Sequence[Any], start: int) -> None:
         for j, name in enumerate(names, start):

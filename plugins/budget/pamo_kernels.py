@@ -1,7 +1,8 @@
 """Kernels of passive-aggressive learning with max-out units.
 
-x (d,); z and step (2 units,) are scratch; planes (capacity, 2 units) the two linear pieces of each unit side by
-side, offsets (2 units,) their constants; output (units,) the weights of the units.
+x (d,); v (capacity,), z and step (2 units,) are scratch; planes (capacity, 2 units) the two linear pieces of each
+unit, offsets (2 units,) their constants; output (units,) the weights of the units; seen (capacity,) and extent (2,)
+as `follow` keeps them.
 """
 
 from __future__ import annotations
@@ -11,30 +12,24 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit.scaling import finite, scaled, watch
-from onlinekit_plugins.random_features.gaussian import into_probabilities, varied
+from onlinekit.scaling import finite, watch
+from onlinekit_plugins.random_features.gaussian import follow, into_probabilities, present
 
 
 @kernel
 def score(
-    x: np.ndarray,
-    z: np.ndarray,
-    stats: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    gain: float,
+    d: int, v: np.ndarray, z: np.ndarray, planes: np.ndarray, offsets: np.ndarray, output: np.ndarray, gain: float
 ) -> float:
-    """f = D^(-1/2) sum_i output_i max(z_i, z_D+i), z = gain (sum_j x_j planes_j + offsets)."""
+    """v *= gain; f = D^(-1/2) sum_i output_i max(z_i, z_D+i), z = sum_j v_j planes_j + gain offsets."""
     D = output.shape[0]
     for i in range(2 * D):
         z[i] = gain * offsets[i]
-    for j in range(x.shape[0]):
-        v = gain * scaled(x, stats, j)
-        if v != 0.0:
-            row = planes[j]
+    for j in range(d):
+        v[j] *= gain
+        if v[j] != 0.0:
+            value, row = v[j], planes[j]
             for i in range(2 * D):
-                z[i] += v * row[i]
+                z[i] += value * row[i]
     total = 0.0
     for i in range(D):
         total += output[i] * max(z[i], z[D + i])
@@ -42,9 +37,9 @@ def score(
 
 
 @kernel
-def gained(gain: float, stats: np.ndarray, d: int) -> float:
-    """gain itself, or (m + 1)^(-1/2) when it is 0: m = number of the d features that have varied so far."""
-    return gain if gain > 0.0 else 1.0 / math.sqrt(1.0 + varied(stats, d))
+def gained(gain: float, extent: np.ndarray) -> float:
+    """gain itself, or (m + 1)^(-1/2) when it is 0, m = mean |x|^2 of the scaled rows so far."""
+    return gain if gain > 0.0 else 1.0 / math.sqrt(1.0 + extent[0])
 
 
 @kernel
@@ -52,12 +47,15 @@ def learn(
     x: np.ndarray,
     y: int,
     w: float,
+    v: np.ndarray,
     z: np.ndarray,
     step: np.ndarray,
     stats: np.ndarray,
     planes: np.ndarray,
     offsets: np.ndarray,
     output: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     C: float,
     C_units: float,
     gain: float,
@@ -70,15 +68,16 @@ def learn(
     if not finite(x):
         return -1
     watch(x, stats)
+    follow(x, stats, seen, extent, v)
     D = output.shape[0]
-    scale = gained(gain, stats, x.shape[0])
+    scale = gained(gain, extent)
     sign = 1.0 if y == 1 else -1.0
-    loss = 1.0 - sign * score(x, z, stats, planes, offsets, output, scale)
+    loss = 1.0 - sign * score(x.shape[0], v, z, planes, offsets, output, scale)
     if not loss > 0.0 or w == 0.0:
         return 0
     norm = scale * scale
     for j in range(x.shape[0]):
-        norm += (scale * scaled(x, stats, j)) ** 2
+        norm += v[j] * v[j]
     of_output, of_left, of_right = 0.0, 0.0, 0.0
     for i in range(D):
         if z[i] >= z[D + i]:
@@ -99,10 +98,9 @@ def learn(
     for i in range(2 * D):
         offsets[i] += scale * step[i]
     for j in range(x.shape[0]):
-        v = scale * scaled(x, stats, j)
-        if v != 0.0:
+        if v[j] != 0.0:
             for i in range(2 * D):
-                planes[j, i] += v * step[i]
+                planes[j, i] += v[j] * step[i]
     return 0
 
 
@@ -110,12 +108,15 @@ def learn(
 def predict(
     x: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     z: np.ndarray,
     step: np.ndarray,
     stats: np.ndarray,
     planes: np.ndarray,
     offsets: np.ndarray,
     output: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     C: float,
     C_units: float,
     gain: float,
@@ -123,7 +124,8 @@ def predict(
     """out (2,) = 1 - sigmoid(f), sigmoid(f); the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
-    out[0] = score(x, z, stats, planes, offsets, output, gained(gain, stats, x.shape[0]))
+    present(x, stats, seen, v)
+    out[0] = score(x.shape[0], v, z, planes, offsets, output, gained(gain, extent))
     return into_probabilities(out, 1, out)
 
 
@@ -132,19 +134,22 @@ def learn_rows(
     X: np.ndarray,
     y: np.ndarray,
     w: np.ndarray,
+    v: np.ndarray,
     z: np.ndarray,
     step: np.ndarray,
     stats: np.ndarray,
     planes: np.ndarray,
     offsets: np.ndarray,
     output: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     C: float,
     C_units: float,
     gain: float,
 ) -> None:
     """learn for each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], z, step, stats, planes, offsets, output, C, C_units, gain)
+        learn(X[t], y[t], w[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)
 
 
 @kernel
@@ -152,19 +157,22 @@ def predict_rows(
     X: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     z: np.ndarray,
     step: np.ndarray,
     stats: np.ndarray,
     planes: np.ndarray,
     offsets: np.ndarray,
     output: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     C: float,
     C_units: float,
     gain: float,
 ) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, 2)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], z, step, stats, planes, offsets, output, C, C_units, gain)
+        winners[t] = predict(X[t], out[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)
 
 
 @kernel
@@ -174,17 +182,20 @@ def prequential_rows(
     w: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     z: np.ndarray,
     step: np.ndarray,
     stats: np.ndarray,
     planes: np.ndarray,
     offsets: np.ndarray,
     output: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     C: float,
     C_units: float,
     gain: float,
 ) -> None:
     """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], z, step, stats, planes, offsets, output, C, C_units, gain)
-        learn(X[t], y[t], w[t], z, step, stats, planes, offsets, output, C, C_units, gain)
+        winners[t] = predict(X[t], out[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)
+        learn(X[t], y[t], w[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)

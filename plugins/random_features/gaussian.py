@@ -7,61 +7,72 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
+from onlinekit.scaling import scaled
 from onlinekit_plugins.random_features.core_kernels import dot
 
 
-def checked_width(sigma: str | float, standardize: bool) -> float:
+def checked_width(sigma: str | float) -> float:
     """The kernels' form of a width: the number itself, 0.0 for "auto"; ValueError for anything else."""
-    if isinstance(sigma, str):
-        if sigma != "auto":
-            raise ValueError(f"sigma must be 'auto' or a positive number, not {sigma!r}")
-        if not standardize:
-            raise ValueError("sigma='auto' counts on features of deviation 1: give a number with standardize=False")
+    if sigma == "auto":
         return 0.0
-    if not (sigma > 0 and math.isfinite(sigma)):
+    if isinstance(sigma, str) or not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be 'auto' or a positive number, not {sigma!r}")
     return float(sigma)
 
 
 @kernel
-def varied(stats: np.ndarray, d: int) -> int:
-    """How many of the d features have varied so far: a feature that comes late changes nothing before it comes."""
-    count = 0
-    for j in range(d):
-        if stats[3, j] > 0.0:
-            count += 1
-    return count
+def held(x: np.ndarray, stats: np.ndarray, j: int) -> float:
+    """The scaled x_j within +-1e15, so that no product of it with weights or draws overflows; NaN gives -1e15."""
+    v = scaled(x, stats, j)
+    if abs(v) <= 1e15:
+        return v
+    return 1e15 if v > 0.0 else -1e15
 
 
 @kernel
-def width(sigma: float, stats: np.ndarray, d: int) -> float:
-    """sigma itself, or .4 sqrt(2 m) when it is 0: m = number of the d features that have varied so far (at least 1).
+def present(x: np.ndarray, stats: np.ndarray, seen: np.ndarray, v: np.ndarray) -> None:
+    """v_j = the scaled x_j, 0 for a feature that no learned row has had yet: it is as if unknown. x (d,), v >= (d,)."""
+    for j in range(x.shape[0]):
+        v[j] = held(x, stats, j) if seen[j] > 0.0 else 0.0
 
-    sqrt(2 m) is the typical distance of two standardized rows.
+
+@kernel
+def follow(x: np.ndarray, stats: np.ndarray, seen: np.ndarray, extent: np.ndarray, v: np.ndarray) -> None:
+    """Of a row to learn: v = x scaled, seen_j = 1 where v_j != 0, extent = (mean |v|^2 of the rows, their number)."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        v[j] = held(x, stats, j)
+        total += v[j] * v[j]
+        if v[j] != 0.0:
+            seen[j] = 1.0
+    extent[1] += 1.0
+    extent[0] += (total - extent[0]) / extent[1]
+
+
+@kernel
+def width(sigma: float, extent: np.ndarray) -> float:
+    """sigma itself, or .4 sqrt(2 m) when it is 0, m = mean |x|^2 of the scaled rows so far (1 before it is known).
+
+    sqrt(2 m) is the typical distance of two rows. A feature that comes late changes nothing before it comes.
     """
     if sigma > 0.0:
         return sigma
-    return 0.4 * math.sqrt(2.0 * max(varied(stats, d), 1))
+    return 0.4 * math.sqrt(2.0 * extent[0]) if extent[0] > 0.0 else 1.0
 
 
 @kernel
-def similarities(
-    x: np.ndarray, near: np.ndarray, stats: np.ndarray, points: np.ndarray, size: int, sigma: float
-) -> None:
-    """near_i = exp(-|(x - p_i) / sd|^2 / (2 sigma^2)) for i < size; x (d,), points (capacity >= d, budget).
+def similarities(v: np.ndarray, d: int, near: np.ndarray, points: np.ndarray, size: int, sigma: float) -> None:
+    """near_i = exp(-|v - p_i|^2 / (2 sigma^2)) for i < size; v at least (d,), points (capacity >= d, budget).
 
-    Points are stored unscaled and by columns: the mean cancels in a difference, so distances are always in the
-    present scale, and the inner loop runs along memory for any number of features.
+    Points stand in columns, so that the inner loop runs along memory for any number of features.
     """
     for i in range(size):
         near[i] = 0.0
-    for j in range(x.shape[0]):
-        scale = 1.0 if stats.shape[1] == 0 else stats[3, j]
-        if scale > 0.0:
-            value, row = x[j], points[j]
-            for i in range(size):
-                gap = (value - row[i]) * scale
-                near[i] += gap * gap
+    for j in range(d):
+        value, row = v[j], points[j]
+        for i in range(size):
+            gap = value - row[i]
+            near[i] += gap * gap
     factor = -0.5 / (sigma * sigma)
     for i in range(size):
         near[i] = math.exp(factor * near[i])

@@ -25,8 +25,7 @@ class NOGDClassifier(ArrayClassifier):
 
     Certain (published algorithm): the two phases, the hinge loss, the rank-r map from the first B points with a
     loss, the start of w by the projection of the kernel expansion. Decisions here: eigenvalues below 1e-10 of the
-    largest are left out; with standardized features distances are taken in the present scale while the map stays
-    that of the moment it was made; a weight multiplies the step.
+    largest are left out; a weight multiplies the step.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ class NOGDClassifier(ArrayClassifier):
     lr
         Step size.
     sigma
-        Width of the Gaussian kernel; "auto": .4 sqrt(2 m), m the number of features that vary.
+        Width of the Gaussian kernel; "auto": .4 sqrt(2 m), m the mean |x|^2 of the scaled rows so far.
     classes
         (False, True) for a binary learner, None for any labels found as they come, or the labels.
     standardize
@@ -70,6 +69,8 @@ class NOGDClassifier(ArrayClassifier):
         "coefs": ("outputs", "budget"),
         "nystroem": ("rank", "budget"),
         "counts": (2,),
+        "seen": ("features",),
+        "extent": (2,),
     }
     kernels = nogd_kernels
 
@@ -89,7 +90,7 @@ class NOGDClassifier(ArrayClassifier):
             raise ValueError(f"rank must be None or a whole number from 1 to the budget {budget}, not {rank!r}")
         if not lr > 0:
             raise ValueError(f"lr must be positive, not {lr!r}")
-        checked_width(sigma, standardize)
+        checked_width(sigma)
         self.budget = budget
         self.rank = rank
         self.lr = lr
@@ -101,10 +102,15 @@ class NOGDClassifier(ArrayClassifier):
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
         sizes = self._sizes()
-        return (np.empty(sizes["budget"]), np.empty(sizes["rank"]), np.empty(max(2, len(self._labels))))
+        return (
+            np.empty(self._capacity),
+            np.empty(sizes["budget"]),
+            np.empty(sizes["rank"]),
+            np.empty(max(2, len(self._labels))),
+        )
 
     def _hyper(self) -> tuple[float, ...]:
-        return (float(self.lr), checked_width(self.sigma, self.standardize))
+        return (float(self.lr), checked_width(self.sigma))
 
     @property
     def n_points(self) -> int:

@@ -1,8 +1,9 @@
 """Kernels of Nystroem online gradient descent.
 
-x (d,); near (budget,), image (rank,) and scores (classes,) are scratch; points (capacity, budget) the points taken,
-unscaled; coefs (K, budget), K = 1 for two classes, the expansion of f over them; nystroem (rank, budget) the map M,
-zero until the budget is full; counts (2,) = number of points, rank in use (0 until then).
+x (d,); v (capacity,), near (budget,), image (rank,) and scores (classes,) are scratch; points (capacity, budget) the
+points taken; coefs (K, budget), K = 1 for two classes, the expansion of f over them; nystroem (rank, budget) the map M,
+zero until the budget is full; counts (2,) = number of points, rank in use (0 until then);
+seen (capacity,) and extent (2,) as `follow` keeps them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,24 @@ import numpy as np
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
-from onlinekit_plugins.random_features.gaussian import best_rival, expansion, into_probabilities, similarities, width
+from onlinekit_plugins.random_features.gaussian import (
+    best_rival,
+    expansion,
+    follow,
+    into_probabilities,
+    present,
+    similarities,
+    width,
+)
 
 
 @kernel
-def gram(points: np.ndarray, d: int, stats: np.ndarray, sigma: float, near: np.ndarray) -> np.ndarray:
+def gram(points: np.ndarray, d: int, sigma: float, near: np.ndarray) -> np.ndarray:
     """G (budget, budget) with G_ij = k(p_i, p_j) among the points (capacity >= d, budget)."""
     budget = points.shape[1]
     result = np.empty((budget, budget))
     for i in range(budget):
-        similarities(points[:d, i].copy(), near, stats, points, budget, sigma)
+        similarities(points[:, i].copy(), d, near, points, budget, sigma)
         for j in range(budget):
             result[i, j] = near[j]
     return result
@@ -33,7 +42,6 @@ def gram(points: np.ndarray, d: int, stats: np.ndarray, sigma: float, near: np.n
 def freeze(
     d: int,
     near: np.ndarray,
-    stats: np.ndarray,
     points: np.ndarray,
     coefs: np.ndarray,
     nystroem: np.ndarray,
@@ -46,7 +54,7 @@ def freeze(
     1e-10 of the largest are noise and are left out, so the rank may be lower than asked for.
     """
     budget = points.shape[1]
-    values, vectors = np.linalg.eigh(gram(points, d, stats, sigma, near))
+    values, vectors = np.linalg.eigh(gram(points, d, sigma, near))
     rank = 0
     while rank < nystroem.shape[0] and values[budget - 1 - rank] > 1e-10 * values[budget - 1]:
         rank += 1
@@ -82,6 +90,7 @@ def learn(
     x: np.ndarray,
     y: int,
     w: float,
+    v: np.ndarray,
     near: np.ndarray,
     image: np.ndarray,
     scores: np.ndarray,
@@ -90,6 +99,8 @@ def learn(
     coefs: np.ndarray,
     nystroem: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     lr: float,
     sigma: float,
 ) -> int:
@@ -100,9 +111,10 @@ def learn(
     if not finite(x):
         return -1
     watch(x, stats)
+    follow(x, stats, seen, extent, v)
     size, K = int(counts[0]), coefs.shape[0]
-    s = width(sigma, stats, x.shape[0])
-    similarities(x, near, stats, points, size, s)
+    s = width(sigma, extent)
+    similarities(v, x.shape[0], near, points, size, s)
     expansion(near, coefs, size, scores)
     rival = -1
     step = lr * w
@@ -118,13 +130,13 @@ def learn(
     budget = points.shape[1]
     if size < budget:
         for j in range(x.shape[0]):
-            points[j, size] = x[j]
+            points[j, size] = v[j]
         coefs[k, size] = step
         if rival >= 0:
             coefs[rival, size] = -step
         counts[0] += 1.0
         if size + 1 == budget:
-            freeze(x.shape[0], near, stats, points, coefs, nystroem, counts, s)
+            freeze(x.shape[0], near, points, coefs, nystroem, counts, s)
         return 0
     rank = int(counts[1])
     for i in range(rank):
@@ -139,6 +151,7 @@ def learn(
 def predict(
     x: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     image: np.ndarray,
     scores: np.ndarray,
@@ -147,6 +160,8 @@ def predict(
     coefs: np.ndarray,
     nystroem: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     lr: float,
     sigma: float,
 ) -> int:
@@ -154,7 +169,8 @@ def predict(
     if not finite(x):
         return -1
     size = int(counts[0])
-    similarities(x, near, stats, points, size, width(sigma, stats, x.shape[0]))
+    present(x, stats, seen, v)
+    similarities(v, x.shape[0], near, points, size, width(sigma, extent))
     expansion(near, coefs, size, scores)
     return into_probabilities(scores, coefs.shape[0], out)
 
@@ -164,6 +180,7 @@ def learn_rows(
     X: np.ndarray,
     y: np.ndarray,
     w: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     image: np.ndarray,
     scores: np.ndarray,
@@ -172,12 +189,14 @@ def learn_rows(
     coefs: np.ndarray,
     nystroem: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     lr: float,
     sigma: float,
 ) -> None:
     """learn for each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
+        learn(X[t], y[t], w[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma)
 
 
 @kernel
@@ -185,6 +204,7 @@ def predict_rows(
     X: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     image: np.ndarray,
     scores: np.ndarray,
@@ -193,12 +213,16 @@ def predict_rows(
     coefs: np.ndarray,
     nystroem: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     lr: float,
     sigma: float,
 ) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
+        winners[t] = predict(
+            X[t], out[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma
+        )
 
 
 @kernel
@@ -208,6 +232,7 @@ def prequential_rows(
     w: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
+    v: np.ndarray,
     near: np.ndarray,
     image: np.ndarray,
     scores: np.ndarray,
@@ -216,10 +241,14 @@ def prequential_rows(
     coefs: np.ndarray,
     nystroem: np.ndarray,
     counts: np.ndarray,
+    seen: np.ndarray,
+    extent: np.ndarray,
     lr: float,
     sigma: float,
 ) -> None:
     """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
-        learn(X[t], y[t], w[t], near, image, scores, stats, points, coefs, nystroem, counts, lr, sigma)
+        winners[t] = predict(
+            X[t], out[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma
+        )
+        learn(X[t], y[t], w[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma)

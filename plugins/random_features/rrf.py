@@ -42,7 +42,7 @@ class RRFClassifier(ArrayClassifier):
     max_change
         Largest |change of gamma_j| by one row; float("inf") as published.
     sigma
-        Starting width; "auto": .4 sqrt(2 m), m the number of features that vary.
+        Starting width; "auto": .4 sqrt(2 m), m the mean |x|^2 of the scaled rows so far.
     seed
         Seed of the noise.
     classes
@@ -72,7 +72,13 @@ class RRFClassifier(ArrayClassifier):
     Nguyen, Le, Bui and Phung, Large-scale online kernel learning with random feature reparameterization, IJCAI 2017.
     """
 
-    arrays = {"noise": ("features", "components"), "scales": ("features",), "weights": ("outputs", "pairs")}
+    arrays = {
+        "noise": ("features", "components"),
+        "scales": ("features",),
+        "weights": ("outputs", "pairs"),
+        "seen": ("features",),
+        "extent": (2,),
+    }
     kernels = rrf_kernels
 
     def __init__(
@@ -100,7 +106,7 @@ class RRFClassifier(ArrayClassifier):
             raise ValueError(f"max_change must be positive, not {max_change!r}")
         if not (isinstance(seed, int) and seed >= 0):
             raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-        checked_width(sigma, standardize)
+        checked_width(sigma)
         self.n_components = n_components
         self.lr = lr
         self.width_lr = width_lr
@@ -114,16 +120,20 @@ class RRFClassifier(ArrayClassifier):
         return {"components": self.n_components, "pairs": 2 * self.n_components}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
-        return (*(np.empty(self.n_components) for _ in range(4)), np.empty(max(2, len(self._labels))))
+        return (
+            np.empty(self._capacity),
+            np.empty((4, self.n_components)),
+            np.empty(max(2, len(self._labels))),
+        )
 
     def _features_added(self, names: Sequence[Any], start: int) -> None:
         for j, name in enumerate(names, start):
             self._arrays["noise"][j] = direction(self.seed, name, self.n_components)
             self._arrays["scales"][j] = 1.0
 
-    def _hyper(self) -> tuple[float, ...]:
-        width = checked_width(self.sigma, self.standardize)
-        return (float(self.lr), float(self.width_lr), float(self.l2), float(self.max_change), width)
+    def _hyper(self) -> tuple[Any, ...]:
+        width = checked_width(self.sigma)
+        return (np.array([self.lr, self.width_lr, self.l2, self.max_change, width], dtype=np.float64),)
 
     @property
     def scales(self) -> dict[Any, float]:

@@ -1,8 +1,9 @@
 """Kernels of reparameterized random features.
 
-x (d,); z, c, s, g (components,) and scores (classes,) are scratch; noise (capacity, components) the fixed draws
-E; scales (capacity,) the learned factors exp(gamma); weights (K, 2 components), K = 1 for two classes: those of
-the cosines, then those of the sines.
+x (d,); v (capacity,), work (4, components) with rows z, cos z, sin z, g, and scores (classes,) are scratch; noise
+(capacity, components) the fixed draws E; scales (capacity,) the learned factors exp(gamma); weights (K,
+2 components), K = 1 for two classes: those of the cosines, then those of the sines; seen (capacity,) and extent (2,)
+as `follow` keeps them; rates (5,) = lr, width_lr, l2, max_change, sigma (0: automatic).
 """
 
 from __future__ import annotations
@@ -12,40 +13,37 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit.scaling import finite, scaled, watch
+from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
-from onlinekit_plugins.random_features.gaussian import best_rival, into_probabilities, width
+from onlinekit_plugins.random_features.gaussian import best_rival, follow, into_probabilities, present, width
 from onlinekit_plugins.random_features.sincos import sincos
 
 
 @kernel
 def project(
-    x: np.ndarray,
-    z: np.ndarray,
-    c: np.ndarray,
-    s: np.ndarray,
+    d: int,
+    v: np.ndarray,
+    work: np.ndarray,
     scores: np.ndarray,
-    stats: np.ndarray,
     noise: np.ndarray,
     scales: np.ndarray,
     weights: np.ndarray,
     sigma: float,
-) -> float:
-    """z = sum_j v_j E_j, v_j = x_j scales_j / sigma; c, s = cos z, sin z; f_k = D^(-1/2) w_k . (c, s); 1 / sigma."""
-    inverse = 1.0 / width(sigma, stats, x.shape[0])
+) -> None:
+    """v_j *= scales_j / sigma; z = sum_j v_j E_j; c, s = cos z, sin z; scores_k = D^(-1/2) w_k . (c, s)."""
+    z, c, s = work[0], work[1], work[2]
     D = z.shape[0]
     z[:] = 0.0
-    for j in range(x.shape[0]):
-        v = scaled(x, stats, j) * scales[j] * inverse
-        if v != 0.0:
-            row = noise[j]
+    for j in range(d):
+        v[j] *= scales[j] / sigma
+        if v[j] != 0.0:
+            value, row = v[j], noise[j]
             for i in range(D):
-                z[i] += v * row[i]
+                z[i] += value * row[i]
     sincos(z, s, c)
     norm = 1.0 / math.sqrt(D)
     for k in range(weights.shape[0]):
         scores[k] = norm * (dot(weights[k, :D], c) + dot(weights[k, D:], s))
-    return inverse
 
 
 @kernel
@@ -53,20 +51,16 @@ def learn(
     x: np.ndarray,
     y: int,
     w: float,
-    z: np.ndarray,
-    c: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
+    v: np.ndarray,
+    work: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     noise: np.ndarray,
     scales: np.ndarray,
     weights: np.ndarray,
-    lr: float,
-    width_lr: float,
-    l2: float,
-    max_change: float,
-    sigma: float,
+    seen: np.ndarray,
+    extent: np.ndarray,
+    rates: np.ndarray,
 ) -> int:
     """w_k -= lr (l2 w_k - y_k phi), gamma_j += width_lr v_j (E_j . g) on a positive hinge loss; all from old values.
 
@@ -76,8 +70,11 @@ def learn(
     if not finite(x):
         return -1
     watch(x, stats)
-    inverse = project(x, z, c, s, scores, stats, noise, scales, weights, sigma)
-    D, K = z.shape[0], weights.shape[0]
+    follow(x, stats, seen, extent, v)
+    project(x.shape[0], v, work, scores, noise, scales, weights, width(rates[4], extent))
+    c, s, g = work[1], work[2], work[3]
+    lr, width_lr, l2, max_change = rates[0], rates[1], rates[2], rates[3]
+    D, K = c.shape[0], weights.shape[0]
     rival = -1
     k, sign = 0, 1.0
     if K == 1:
@@ -96,19 +93,17 @@ def learn(
                 across -= weights[rival, D + i]
             g[i] = sign * norm * (across * c[i] - along * s[i])
         step = width_lr * w
-        # v_j of all features first: one factor for all keeps the direction of the step.
+        # All changes first: one factor for all keeps the direction of the step.
         largest = 0.0
         for j in range(x.shape[0]):
-            v = scaled(x, stats, j) * scales[j] * inverse
-            if v != 0.0:
-                largest = max(largest, abs(step * v * dot(noise[j], g)))
+            if v[j] != 0.0:
+                largest = max(largest, abs(step * v[j] * dot(noise[j], g)))
         if largest > max_change:
             step *= max_change / largest
         if largest > 0.0:
             for j in range(x.shape[0]):
-                v = scaled(x, stats, j) * scales[j] * inverse
-                if v != 0.0:
-                    scales[j] *= math.exp(step * v * dot(noise[j], g))
+                if v[j] != 0.0:
+                    scales[j] *= math.exp(step * v[j] * dot(noise[j], g))
     if l2 > 0.0:
         keep = 1.0 - lr * l2 * w
         for r in range(K):
@@ -130,25 +125,22 @@ def learn(
 def predict(
     x: np.ndarray,
     out: np.ndarray,
-    z: np.ndarray,
-    c: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
+    v: np.ndarray,
+    work: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     noise: np.ndarray,
     scales: np.ndarray,
     weights: np.ndarray,
-    lr: float,
-    width_lr: float,
-    l2: float,
-    max_change: float,
-    sigma: float,
+    seen: np.ndarray,
+    extent: np.ndarray,
+    rates: np.ndarray,
 ) -> int:
     """out (classes,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
-    project(x, z, c, s, scores, stats, noise, scales, weights, sigma)
+    present(x, stats, seen, v)
+    project(x.shape[0], v, work, scores, noise, scales, weights, width(rates[4], extent))
     return into_probabilities(scores, weights.shape[0], out)
 
 
@@ -157,24 +149,20 @@ def learn_rows(
     X: np.ndarray,
     y: np.ndarray,
     w: np.ndarray,
-    z: np.ndarray,
-    c: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
+    v: np.ndarray,
+    work: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     noise: np.ndarray,
     scales: np.ndarray,
     weights: np.ndarray,
-    lr: float,
-    width_lr: float,
-    l2: float,
-    max_change: float,
-    sigma: float,
+    seen: np.ndarray,
+    extent: np.ndarray,
+    rates: np.ndarray,
 ) -> None:
     """learn for each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma)
+        learn(X[t], y[t], w[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
 
 
 @kernel
@@ -182,26 +170,20 @@ def predict_rows(
     X: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
-    z: np.ndarray,
-    c: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
+    v: np.ndarray,
+    work: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     noise: np.ndarray,
     scales: np.ndarray,
     weights: np.ndarray,
-    lr: float,
-    width_lr: float,
-    l2: float,
-    max_change: float,
-    sigma: float,
+    seen: np.ndarray,
+    extent: np.ndarray,
+    rates: np.ndarray,
 ) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(
-            X[t], out[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma
-        )
+        winners[t] = predict(X[t], out[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
 
 
 @kernel
@@ -211,24 +193,18 @@ def prequential_rows(
     w: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
-    z: np.ndarray,
-    c: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
+    v: np.ndarray,
+    work: np.ndarray,
     scores: np.ndarray,
     stats: np.ndarray,
     noise: np.ndarray,
     scales: np.ndarray,
     weights: np.ndarray,
-    lr: float,
-    width_lr: float,
-    l2: float,
-    max_change: float,
-    sigma: float,
+    seen: np.ndarray,
+    extent: np.ndarray,
+    rates: np.ndarray,
 ) -> None:
     """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
-        winners[t] = predict(
-            X[t], out[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma
-        )
-        learn(X[t], y[t], w[t], z, c, s, g, scores, stats, noise, scales, weights, lr, width_lr, l2, max_change, sigma)
+        winners[t] = predict(X[t], out[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
+        learn(X[t], y[t], w[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
