@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from naive import interval_kkt, interval_objective, interval_solve, odm_intervals, odm_kernel, published_update
+from naive import interval_objective, interval_solve, odm_intervals, odm_kernel, published_update
+from onlinekit_plugins.id_odm.engine import Engine
+from onlinekit_plugins.id_odm.kernels import LINEAR, RBF
+from onlinekit_plugins.id_odm.primal import PrimalEngine
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "id_odm.json").read_text())["cases"]
 
@@ -84,36 +87,69 @@ def _problem(n=80, d=4, seed=3):
     return X, y, rng
 
 
+ENGINES = {
+    "dual": lambda d: Engine(LINEAR, 1.0, 0.0, d),
+    "primal": lambda d: PrimalEngine(0.0, d),
+}
+
+
+def _weights(kind, X, lo, hi, il):
+    """w after all rows came, a third went, and came back: X'b of the naive solver, or of an engine."""
+    if kind == "naive":
+        return X.T @ interval_solve(X @ X.T, lo, hi, il)
+    engine = ENGINES[kind](X.shape[1])
+    none, third = np.zeros(0, dtype=np.int64), np.arange(0, len(X), 3)
+    slots = engine.update(X, lo[None], hi[None], il, none)
+    engine.update(X[:0], lo[None, :0], hi[None, :0], il[:0], slots[third])
+    engine.update(X[third], lo[None, third], hi[None, third], il[third], none)
+    assert engine.kkt() < 1e-8
+    return engine.decision(np.eye(X.shape[1]))[:, 0]
+
+
+@pytest.mark.parametrize("kind", ["naive", "dual", "primal"])
 @pytest.mark.parametrize(("lam", "theta"), [(1.0, 0.1), (10.0, 0.3), (100.0, 0.0)])
-def test_odm_is_squared_epsilon_insensitive_regression(lam, theta):
+def test_odm_is_squared_epsilon_insensitive_regression(lam, theta, kind):
     svm = pytest.importorskip("sklearn.svm")
     X, y, _ = _problem()
-    K = X @ X.T
-    problem = odm_intervals(y, theta, lam)
-    b = interval_solve(K, *problem)
     peer = svm.LinearSVR(loss="squared_epsilon_insensitive", C=lam / 2, epsilon=theta, fit_intercept=False, tol=1e-12,
                          max_iter=200000).fit(X, y)  # fmt: skip
-    assert np.abs(X.T @ b - peer.coef_).max() < 1e-6
-    assert interval_kkt(K, *problem, b) < 1e-10
+    assert np.abs(_weights(kind, X, *odm_intervals(y, theta, lam)) - peer.coef_).max() < 1e-6
 
 
+@pytest.mark.parametrize("kind", ["naive", "dual", "primal"])
+def test_squared_insensitive_regression(kind):
+    svm = pytest.importorskip("sklearn.svm")
+    X, _, rng = _problem()
+    t, w, lam = X @ rng.normal(size=4) + rng.normal(size=len(X)), rng.uniform(0.2, 3.0, len(X)), 5.0
+    peer = svm.LinearSVR(loss="squared_epsilon_insensitive", C=lam / 2, epsilon=0.2, fit_intercept=False, tol=1e-12,
+                         max_iter=200000).fit(X, t, sample_weight=w)  # fmt: skip
+    assert np.abs(_weights(kind, X, t - 0.2, t + 0.2, 1.0 / (lam * w)) - peer.coef_).max() < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["naive", "dual", "primal"])
 @pytest.mark.parametrize("lam", [1.0, 100.0])
-def test_l2_svm_is_the_half_lines(lam):
+def test_l2_svm_is_the_half_lines(lam, kind):
     svm = pytest.importorskip("sklearn.svm")
     X, y, _ = _problem()
     lo, hi = np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0)
-    b = interval_solve(X @ X.T, lo, hi, np.full(len(y), 1.0 / lam))
     peer = svm.LinearSVC(loss="squared_hinge", C=lam / 2, fit_intercept=False, tol=1e-12, max_iter=200000).fit(X, y)
-    assert np.abs(X.T @ b - peer.coef_[0]).max() < 1e-6
+    assert np.abs(_weights(kind, X, lo, hi, np.full(len(y), 1.0 / lam)) - peer.coef_[0]).max() < 1e-6
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_kernel_ridge_is_the_point_interval(weighted):
+def test_kernel_ridge_is_the_point_interval(weighted, kernel):
     ridge = pytest.importorskip("sklearn.kernel_ridge")
     X, _, rng = _problem()
     t, lam = rng.normal(size=len(X)), 10.0
     w = rng.uniform(0.2, 3.0, len(X)) if weighted else None
-    K = odm_kernel(X, X, gamma=0.5)
-    b = interval_solve(K, t, t, 1.0 / (lam * (np.ones(len(X)) if w is None else w)))
-    peer = ridge.KernelRidge(alpha=1.0 / lam, kernel="rbf", gamma=0.5).fit(X, t, sample_weight=w)
-    assert np.abs(K @ b - peer.predict(X)).max() < 1e-11
+    il = 1.0 / (lam * (np.ones(len(X)) if w is None else w))
+    peer = ridge.KernelRidge(alpha=1.0 / lam, kernel=kernel, gamma=0.5).fit(X, t, sample_weight=w).predict(X)
+    K = odm_kernel(X, X, kernel, 0.5)
+    assert np.abs(K @ interval_solve(K, t, t, il) - peer).max() < 1e-11
+    dual = Engine(RBF if kernel == "rbf" else LINEAR, 0.5, 0.0, 4)
+    for engine in [dual] if kernel == "rbf" else [dual, PrimalEngine(0.0, 4)]:
+        for row in range(len(X)):
+            at = slice(row, row + 1)
+            engine.update(X[at], t[None, at], t[None, at], il[at], np.zeros(0, dtype=np.int64))
+        assert np.abs(engine.decision(X)[:, 0] - peer).max() < 1e-11
