@@ -60,9 +60,10 @@ class NaiveBayesLogistic:
         if y is None:
             self.N *= self.alpha
             return a, s2, p
-        w, Px = p * (1.0 - p), P @ x
-        gain, push = (K * K * w, K * (y - p)) if self.update == "adf" else (
-            w / (1.0 + w * s2), (y - p) / (1.0 + w * s2))  # fmt: skip
+        q = self.update_probability(a, p)
+        w, Px = q * (1.0 - q), P @ x
+        gain, push = (K * K * w, K * (y - q)) if self.update == "adf" else (
+            w / (1.0 + w * s2), (y - q) / (1.0 + w * s2))  # fmt: skip
         self.Sigma = P - gain * np.outer(Px, Px)
         if self.diag:
             self.Sigma = np.diag(np.diag(self.Sigma))
@@ -73,6 +74,25 @@ class NaiveBayesLogistic:
         self.N = self.alpha * self.N + 1.0
         self.average += ((max(G, 0.0) if self.drift == "uncertainty" else G) - self.average) / self.N
         return a, s2, p
+
+    def update_probability(self, a: float, p: float) -> float:
+        """The probability that the update takes for the prediction: the moderated one."""
+        return p
+
+
+class NaiveBayesAuto:
+    """Five models of constant drift, mixed by fading predictive likelihood."""
+
+    def __init__(self, **params: Any) -> None:
+        self.models = [NaiveBayesLogistic(drift="constant", c=c, **params) for c in (0.0, 1e-4, 1e-3, 1e-2, 1e-1)]
+        self.log_weights = np.zeros(5)
+
+    def step(self, features: dict[Any, float], y: int) -> float:
+        """Learn one sample; p(y = 1) from before it."""
+        share = np.exp(self.log_weights - self.log_weights.max())
+        ps = np.array([model.step(features, y)[2] for model in self.models])
+        self.log_weights = 0.99 * self.log_weights + np.log(ps if y else 1.0 - ps)
+        return float(share @ ps / share.sum())
 
 
 # id-odm
