@@ -93,7 +93,7 @@ class RandomFeatureClassifier(ArrayClassifier):
         return {
             "components": self.n_components,
             "width": self.n_components * (2 if self.features == "sincos" else 1),
-            "kept": WARM_UP if self.sigma == "median" and self._start is None else 0,
+            "kept": 1 + (WARM_UP if self.sigma == "median" and self._start is None else 0),
         }
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
@@ -110,6 +110,7 @@ class RandomFeatureClassifier(ArrayClassifier):
         for j, name in enumerate(names, start):
             if isinstance(name, numbers.Integral) and 0 <= name < given:
                 rows[j] = self._u[:, int(name)]
+                self._arrays["sample"][j, 0] = 1.0
             else:
                 rows[j] = factor * draws.direction(self.seed, name, self.n_components)
 

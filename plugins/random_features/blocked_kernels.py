@@ -5,22 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from onlinekit_plugins.random_features.core_kernels import (
+    FIXED,
     GAIN,
     GRADIENT,
     Z,
+    axpy,
     combine,
     correct,
     decide,
+    dot,
     gather,
     look,
+    note,
     squared,
 )
 from onlinekit_plugins.random_features.fma import fused
-from onlinekit_plugins.random_features.sigma_kernels import settle
+from onlinekit_plugins.random_features.sigma_kernels import follow
 
-BLOCK = 64  # rows a block
-BLOCK_FROM = 200  # features from which blocks win
-TILE = 64  # features a piece of U that is updated at once
+BLOCK = 32  # rows a block
+TILE = 256  # columns a piece of a product
 
 
 @fused
@@ -29,6 +32,33 @@ def spread(m: int, cells: np.ndarray, row: np.ndarray) -> None:
     row[:] = 0.0
     for e in range(m):
         row[int(cells[2, e])] = cells[1, e]
+
+
+@fused
+def add_product(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
+    """C += A B for A (m, k), B (k, n), C (m, n) of one type, in pieces of eight rows of B that stay in the cache.
+
+    Not a call of BLAS: its threads would take every core for products this small, and wait by spinning.
+    """
+    k, n = B.shape
+    whole = k - k % 8
+    for left in range(0, n, TILE):
+        right = min(left + TILE, n)
+        for e in range(0, whole, 8):
+            r0, r1, r2, r3 = B[e, left:right], B[e + 1, left:right], B[e + 2, left:right], B[e + 3, left:right]
+            r4, r5, r6, r7 = B[e + 4, left:right], B[e + 5, left:right], B[e + 6, left:right], B[e + 7, left:right]
+            for t in range(A.shape[0]):
+                a0, a1, a2, a3 = A[t, e], A[t, e + 1], A[t, e + 2], A[t, e + 3]
+                a4, a5, a6, a7 = A[t, e + 4], A[t, e + 5], A[t, e + 6], A[t, e + 7]
+                c = C[t, left:right]
+                for i in range(right - left):
+                    c[i] += ((a0 * r0[i] + a1 * r1[i]) + (a2 * r2[i] + a3 * r3[i])) + (
+                        (a4 * r4[i] + a5 * r5[i]) + (a6 * r6[i] + a7 * r7[i])
+                    )
+        for e in range(whole, k):
+            r0 = B[e, left:right]
+            for t in range(A.shape[0]):
+                axpy(A[t, e], r0, C[t, left:right])
 
 
 @fused
@@ -61,57 +91,79 @@ def run_blocked(
     """
     d, n = X.shape[1], phases.shape[0]
     cells[3, 0] = 0.0
-    rows = np.zeros((BLOCK, d), phases.dtype)
+    dtype = phases.dtype
+    rows, projections = np.zeros((BLOCK, d), dtype), np.zeros((BLOCK, n), dtype)
+    # A row as it is predicted, where noting it changes how it is scaled.
+    earlier, other = (np.zeros((BLOCK, d), dtype), np.zeros((BLOCK, n), dtype)) if predicting else (rows, projections)
+    differs = np.zeros(BLOCK, np.bool_)
     norms, gains = np.empty(BLOCK), np.empty(BLOCK)
-    turned = np.empty((BLOCK, d), phases.dtype)  # h x / gain of the rows that learned ...
-    slopes = np.empty((BLOCK, n), phases.dtype)  # ... their g ...
-    steps, which = np.empty(BLOCK), np.empty(BLOCK, np.int64)  # ... h / gain and place in the block
-    order = np.arange(BLOCK).astype(np.float64)
-    correction = np.empty(BLOCK)
+    # Of the rows that learned: place in the block, h / gain, g, and -x h / gain as columns.
+    which, steps = np.empty(BLOCK, np.int64), np.empty(BLOCK)
+    slopes, turns = np.empty((BLOCK, n), dtype), np.empty((d, BLOCK), dtype)
     for start in range(0, X.shape[0], BLOCK):
         size = min(BLOCK, X.shape[0] - start)
         for t in range(size):
             x = X[start + t]
-            m = gather(x, cells, stats)
+            if predicting:
+                spread(gather(x, cells, stats, sample), cells, earlier[t])
+            differs[t] = note(x, stats, sample) and predicting
+            m = gather(x, cells, stats, sample)
             spread(m, cells, rows[t])
             norms[t] = squared(m, cells)
             gains[t] = run[GAIN]
-            # Scaling does not depend on what is learned, so it may run ahead.
-            settle(x, norms[t], stats, run, sample)
-        part = rows[:size]
-        projections = np.dot(part, directions[:d])
-        gram = np.dot(part, part.T)
+            # Neither scaling nor sigma depends on what is learned, so they may run ahead.
+            if run[FIXED] == 0.0:
+                follow(m, cells, norms[t], run, sample)
+        projections[:] = 0.0
+        add_product(rows[:size], directions[:d], projections)
+        if np.any(differs[:size]):
+            other[:] = 0.0
+            add_product(earlier[:size], directions[:d], other)
         learned = 0
         for t in range(size):
-            z = work[Z, :n]
-            gain = gains[t]
-            for i in range(n):
-                z[i] = phases[i] + phases.dtype.type(gain) * projections[t, i]
-            for e in range(learned):
-                correction[e] = -gain * steps[e] * gram[t, which[e]]
-            combine(learned, correction, order, slopes, z)
+            if differs[t]:
+                rebuild(learned, gains[t], earlier[t], rows, other[t], which, steps, slopes, phases, work)
+                look(work, weights, n, scale)
+                winners[start + t] = decide(work, weights, out[start + t])
+            rebuild(learned, gains[t], rows[t], rows, projections[t], which, steps, slopes, phases, work)
             look(work, weights, n, scale)
-            if predicting:
+            if predicting and not differs[t]:
                 winners[start + t] = decide(work, weights, out[start + t])
             h = correct(
                 y[start + t], w[start + t], norms[t], work, weights, phases, run, scale, eta1, eta2, eta3, rotation
             )
             if h != 0.0:
                 slopes[learned] = work[GRADIENT, :n]
-                steps[learned] = h / gain
+                steps[learned] = h / gains[t]
                 which[learned] = t
-                factor = phases.dtype.type(h / gain)
                 for j in range(d):
-                    turned[learned, j] = factor * rows[t, j]
+                    turns[j, learned] = -steps[learned] * rows[t, j]
                 learned += 1
-        if learned > 0:
-            for j in range(0, d, TILE):
-                stop = min(j + TILE, d)
-                left = np.ascontiguousarray(turned[:learned, j:stop].T)
-                change = np.dot(left, slopes[:learned])
-                for r in range(j, stop):
-                    for i in range(n):
-                        directions[r, i] -= change[r - j, i]
+        add_product(turns[:, :learned], slopes[:learned], directions[:d])
+
+
+@fused
+def rebuild(
+    learned: int,
+    gain: float,
+    x: np.ndarray,
+    rows: np.ndarray,
+    projection: np.ndarray,
+    which: np.ndarray,
+    steps: np.ndarray,
+    slopes: np.ndarray,
+    phases: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """z = gain (projection - sum_e steps_e (x . rows[which_e]) slopes_e) + b over the rows e that learned."""
+    z = work[Z, : phases.shape[0]]
+    z[:] = phases
+    axpy(gain, projection, z)
+    factors, order = np.empty(learned), np.empty(learned)
+    for e in range(learned):
+        factors[e] = -gain * steps[e] * dot(x, rows[which[e]])
+        order[e] = e
+    combine(learned, factors, order, slopes, z)
 
 
 @fused
@@ -126,20 +178,26 @@ def predict_blocked(
     directions: np.ndarray,
     phases: np.ndarray,
     run: np.ndarray,
+    sample: np.ndarray,
     scale: float,
+    eta1: float,
+    eta2: float,
+    eta3: float,
+    rotation: float,
 ) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, K), one product a block."""
     d, n = X.shape[1], phases.shape[0]
-    gain = phases.dtype.type(run[GAIN])
-    rows = np.zeros((BLOCK, d), phases.dtype)
+    cells[3, 0] = 0.0
+    rows, projections = np.zeros((BLOCK, d), phases.dtype), np.zeros((BLOCK, n), phases.dtype)
+    z = work[Z, :n]
     for start in range(0, X.shape[0], BLOCK):
         size = min(BLOCK, X.shape[0] - start)
         for t in range(size):
-            spread(gather(X[start + t], cells, stats), cells, rows[t])
-        projections = np.dot(rows[:size], directions[:d])
+            spread(gather(X[start + t], cells, stats, sample), cells, rows[t])
+        projections[:] = 0.0
+        add_product(rows[:size], directions[:d], projections)
         for t in range(size):
-            z = work[Z, :n]
-            for i in range(n):
-                z[i] = phases[i] + gain * projections[t, i]
+            z[:] = phases
+            axpy(run[GAIN], projections[t], z)
             look(work, weights, n, scale)
             winners[start + t] = decide(work, weights, out[start + t])

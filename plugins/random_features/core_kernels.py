@@ -16,8 +16,8 @@ import math
 
 import numpy as np
 
-from onlinekit.scaling import scaled, scaled_sparse
-from onlinekit_plugins.random_features.fma import fused
+from onlinekit.scaling import scaled, scaled_sparse, watch, watch_sparse
+from onlinekit_plugins.random_features.fma import fused, summed
 from onlinekit_plugins.random_features.sincos import cosines, sincos
 
 CLOCK = 0  # samples learned
@@ -32,30 +32,19 @@ KEPT = 8  # rows kept for the median rule
 LENGTHS = 9  # rows that sigma goes by so far
 RUN_SIZE = 10
 WINDOW_SIZE = 1000
-CLIP = 5.0  # scaled values are held within +-CLIP ...
-LIMIT = 1e15  # ... and others within +-LIMIT, so that no sum or product overflows, in float32 either
+CLIP = 5.0  # standardised values are held within +-CLIP ...
+CLIP_FROM = 26.0  # ... after so many samples: until then none that is learned can be further out, sqrt(n - 1) at most
+LIMIT = 1e15  # all values are held within +-LIMIT, so that no sum or product overflows, in float32 either
 Z, COS, SIN, GRADIENT, SCORES = 0, 1, 2, 3, 4
 
 
-@fused
+@summed
 def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """a . b in eight partial sums, which the compiler turns into vectors; a, b (n,)."""
-    n = a.shape[0]
-    zero = a.dtype.type(0.0)
-    s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
-    whole = n - n % 8
-    for i in range(0, whole, 8):
-        s0 += a[i] * b[i]
-        s1 += a[i + 1] * b[i + 1]
-        s2 += a[i + 2] * b[i + 2]
-        s3 += a[i + 3] * b[i + 3]
-        s4 += a[i + 4] * b[i + 4]
-        s5 += a[i + 5] * b[i + 5]
-        s6 += a[i + 6] * b[i + 6]
-        s7 += a[i + 7] * b[i + 7]
-    for i in range(whole, n):
-        s0 += a[i] * b[i]
-    return ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
+    """a . b; a, b (n,)."""
+    total = a.dtype.type(0.0)
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
 
 
 @fused
@@ -77,6 +66,14 @@ def largest(a: np.ndarray) -> float:
     for i in range(whole, n):
         m0 = max(m0, abs(a[i]))
     return max(max(max(m0, m4), max(m1, m5)), max(max(m2, m6), max(m3, m7)))
+
+
+@fused
+def axpy(a: float, x: np.ndarray, y: np.ndarray) -> None:
+    """y += a x; x, y (n,)."""
+    factor = y.dtype.type(a)
+    for i in range(y.shape[0]):
+        y[i] += factor * x[i]
 
 
 @fused
@@ -109,31 +106,74 @@ def clipped(value: float, limit: float) -> float:
 
 
 @fused
-def gather(x: np.ndarray, cells: np.ndarray, stats: np.ndarray) -> int:
-    """Scale the row x (d,), clip it if it is standardised, keep what is not zero; the number m of entries."""
+def gather(x: np.ndarray, cells: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> int:
+    """Scale the row x (d,), clip it if it is standardised, keep what is not zero; the number m of entries.
+
+    A feature that was 0 in every row learned, sample[j, 0] = 0, counts as 0: as if it were not known yet.
+    """
     m = 0
-    limit = CLIP if stats.shape[1] > 0 else LIMIT
-    for j in range(x.shape[0]):
-        value = clipped(scaled(x, stats, j), limit)
-        if value != 0.0:
-            cells[1, m] = value
+    if stats[4, 2] == 0.0:
+        limit = CLIP if stats[4, 0] > CLIP_FROM else LIMIT
+        for j in range(x.shape[0]):
+            value = clipped(scaled(x, stats, j), limit)
+            if value != 0.0:
+                cells[1, m] = value
+                cells[2, m] = j
+                m += 1
+    else:
+        for j in range(x.shape[0]):
+            if x[j] != 0.0 and sample[j, 0] != 0.0:
+                cells[1, m] = clipped(x[j], LIMIT)
+                cells[2, m] = j
+                m += 1
+    return m
+
+
+@fused
+def gather_sparse(
+    index: np.ndarray, value: np.ndarray, cells: np.ndarray, stats: np.ndarray, sample: np.ndarray
+) -> int:
+    """gather for a row given by its entries, index (m,) and value (m,): scaled without centring."""
+    m = 0
+    for e in range(index.shape[0]):
+        j = index[e]
+        if stats[4, 2] == 0.0:
+            v = clipped(scaled_sparse(j, value[e], stats), CLIP if stats[4, 0] > CLIP_FROM else LIMIT)
+        else:
+            v = clipped(value[e], LIMIT) if sample[j, 0] != 0.0 else 0.0
+        if v != 0.0:
+            cells[1, m] = v
             cells[2, m] = j
             m += 1
     return m
 
 
 @fused
-def gather_sparse(index: np.ndarray, value: np.ndarray, cells: np.ndarray, stats: np.ndarray) -> int:
-    """gather for a row given by its entries, index (m,) and value (m,): scaled without centring."""
-    m = 0
-    limit = CLIP if stats.shape[1] > 0 else LIMIT
+def note(x: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> bool:
+    """Take the row x (d,) into the running mean and deviation; whether `gather` may now give other values."""
+    if stats[4, 2] == 0.0:
+        watch(x, stats)
+        return True
+    fresh = False
+    for j in range(x.shape[0]):
+        if x[j] != 0.0 and sample[j, 0] == 0.0:
+            sample[j, 0] = 1.0
+            fresh = True
+    return fresh
+
+
+@fused
+def note_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> bool:
+    """note for a row given by its entries, index (m,) and value (m,)."""
+    if stats[4, 2] == 0.0:
+        watch_sparse(index, value, stats)
+        return True
+    fresh = False
     for e in range(index.shape[0]):
-        v = clipped(scaled_sparse(index[e], value[e], stats), limit)
-        if v != 0.0:
-            cells[1, m] = v
-            cells[2, m] = index[e]
-            m += 1
-    return m
+        if value[e] != 0.0 and sample[index[e], 0] == 0.0:
+            sample[index[e], 0] = 1.0
+            fresh = True
+    return fresh
 
 
 @fused
@@ -161,39 +201,31 @@ def turn(m: int, cells: np.ndarray, step: float, g: np.ndarray, directions: np.n
 
 
 @fused
-def turn_and_project(
-    cells: np.ndarray,
-    before: np.ndarray,
-    step: float,
-    gain: float,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    work: np.ndarray,
+def turn_two(
+    a0: float, a1: float, x0: float, x1: float, r0: np.ndarray, r1: np.ndarray, g: np.ndarray, z: np.ndarray
 ) -> None:
-    """turn for the row in `before`, then project the row in `cells`, both with all d entries, in one pass over U."""
-    d = cells.shape[1]
-    t = phases.dtype.type
-    n = phases.shape[0]
-    z, g = work[Z, :n], work[GRADIENT, :n]
-    z[:] = phases
-    whole = d - d % 2
-    for j in range(0, whole, 2):
+    """r0 += a0 g, r1 += a1 g, z += x0 r0 + x1 r1; all (D,). In a loop of its own, or it does not vectorise."""
+    for i in range(z.shape[0]):
+        u0 = r0[i] + a0 * g[i]
+        u1 = r1[i] + a1 * g[i]
+        r0[i] = u0
+        r1[i] = u1
+        z[i] += x0 * u0 + x1 * u1
+
+
+@fused
+def turn_and_project(
+    now: np.ndarray, before: np.ndarray, step: float, gain: float, directions: np.ndarray, g: np.ndarray, z: np.ndarray
+) -> None:
+    """turn for the row in `before`, then z += U x for the row in `now`, both with all d entries: one pass over U."""
+    d = now.shape[1]
+    t = z.dtype.type
+    for j in range(0, d - 1, 2):
         a0, a1 = t(-step * before[1, j]), t(-step * before[1, j + 1])
-        x0, x1 = t(gain * cells[1, j]), t(gain * cells[1, j + 1])
-        r0, r1 = directions[j], directions[j + 1]
-        for i in range(n):
-            u0 = r0[i] + a0 * g[i]
-            u1 = r1[i] + a1 * g[i]
-            r0[i] = u0
-            r1[i] = u1
-            z[i] += x0 * u0 + x1 * u1
-    for j in range(whole, d):
-        a0, x0 = t(-step * before[1, j]), t(gain * cells[1, j])
-        r0 = directions[j]
-        for i in range(n):
-            u0 = r0[i] + a0 * g[i]
-            r0[i] = u0
-            z[i] += x0 * u0
+        turn_two(a0, a1, t(gain * now[1, j]), t(gain * now[1, j + 1]), directions[j], directions[j + 1], g, z)
+    if d % 2 == 1:
+        axpy(-step * before[1, d - 1], g, directions[d - 1])
+        axpy(gain * now[1, d - 1], directions[d - 1], z)
 
 
 @fused
@@ -241,11 +273,17 @@ def squared(m: int, cells: np.ndarray) -> float:
 
 
 @fused
-def axpy(a: float, x: np.ndarray, y: np.ndarray) -> None:
-    """y += a x; x, y (n,)."""
-    factor = y.dtype.type(a)
-    for i in range(y.shape[0]):
-        y[i] += factor * x[i]
+def slope(a: float, v: np.ndarray, s: np.ndarray, g: np.ndarray) -> None:
+    """g_i = a v_i s_i; v, s, g (n,)."""
+    for i in range(g.shape[0]):
+        g[i] = a * v[i] * s[i]
+
+
+@fused
+def add_slope(a: float, v: np.ndarray, s: np.ndarray, g: np.ndarray) -> None:
+    """g_i += a v_i s_i; v, s, g (n,)."""
+    for i in range(g.shape[0]):
+        g[i] += a * v[i] * s[i]
 
 
 @fused
@@ -296,21 +334,13 @@ def correct(
             if not pairs:
                 sincos(z, sine, c)
             a = t(sign * scale)
-            own, other = weights[k, :n], weights[max(s, 0), :n]
-            if s < 0:
-                for i in range(n):
-                    g[i] = a * own[i] * sine[i]
-            else:
-                for i in range(n):
-                    g[i] = a * (own[i] - other[i]) * sine[i]
+            slope(a, weights[k, :n], sine, g)
+            if s >= 0:
+                add_slope(-a, weights[s, :n], sine, g)
             if pairs:
-                own, other = weights[k, n:], weights[max(s, 0), n:]
-                if s < 0:
-                    for i in range(n):
-                        g[i] -= a * own[i] * c[i]
-                else:
-                    for i in range(n):
-                        g[i] -= a * (own[i] - other[i]) * c[i]
+                add_slope(-a, weights[k, n:], c, g)
+                if s >= 0:
+                    add_slope(a, weights[s, n:], c, g)
             h = eta2 * w
             steepest = largest(g)
             if steepest * norm * h > rotation:

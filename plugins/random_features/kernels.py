@@ -1,32 +1,38 @@
 """Kernels of the random-feature learners: one call predicts or learns, scaling, cache and clip inside.
 
-x (d,); work (5, max(D, K)) and cells (4, capacity) are scratch, see core_kernels; stats (5, capacity or 0); weights
-(K, D), or (K, 2 D) with sines; directions (capacity, D); phases (D,); run (10,); sample (capacity, kept rows or 0).
+x (d,); work (5, max(D, K)) and cells (4, capacity) are scratch, see core_kernels; stats (5, capacity); weights
+(K, D), or (K, 2 D) with sines; directions (capacity, D); phases (D,); run (10,); sample (capacity, 1 + rows kept).
 phi = scale (cos z), or scale (cos z, sin z), with z = U x + b; K = 1 for two classes.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onlinekit.scaling import finite
-from onlinekit_plugins.random_features.blocked_kernels import BLOCK_FROM, predict_blocked, run_blocked
+from onlinekit_plugins.random_features.blocked_kernels import predict_blocked, run_blocked
 from onlinekit_plugins.random_features.core_kernels import (
     CLOCK,
+    FIXED,
     GAIN,
     GRADIENT,
+    Z,
     correct,
     decide,
     gather,
     gather_sparse,
     look,
+    note,
+    note_sparse,
     project,
     squared,
     turn,
     turn_and_project,
 )
 from onlinekit_plugins.random_features.fma import fused
-from onlinekit_plugins.random_features.sigma_kernels import settle, settle_sparse
+from onlinekit_plugins.random_features.sigma_kernels import follow
 
 
 @fused
@@ -50,7 +56,7 @@ def predict(
     """out (K,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
-    m = gather(x, cells, stats)
+    m = gather(x, cells, stats, sample)
     project(m, cells, run[GAIN], directions, phases, work)
     look(work, weights, phases.shape[0], scale)
     # Learning usually follows with the same row: what was found here holds while the clock stands still.
@@ -80,26 +86,53 @@ def learn(
     eta3: float,
     rotation: float,
 ) -> int:
-    """The step of core_kernels.correct, scaled by the statistics of the rows before; 0, or -1 if x is not finite."""
+    """The step of core_kernels.correct on x, scaled by statistics that include it; 0, or -1 if x is not finite."""
     if not finite(x):
         return -1
     n = phases.shape[0]
-    same = cells[3, 0] == run[CLOCK] + 1.0
+    changed = note(x, stats, sample)
+    same = not changed and cells[3, 0] == run[CLOCK] + 1.0
     if same:
         for j in range(x.shape[0]):
             same &= cells[0, j] == x[j]
     if same:
         m = int(cells[3, 1])
     else:
-        m = gather(x, cells, stats)
+        m = gather(x, cells, stats, sample)
         project(m, cells, run[GAIN], directions, phases, work)
         look(work, weights, n, scale)
     norm = squared(m, cells)
     h = correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation)
     if h != 0.0:
         turn(m, cells, h / run[GAIN], work[GRADIENT, :n], directions)
-    settle(x, norm, stats, run, sample)
+    if run[FIXED] == 0.0:
+        follow(m, cells, norm, run, sample)
     return 0
+
+
+@fused
+def renew(
+    m: int,
+    now: np.ndarray,
+    waiting: int,
+    before: np.ndarray,
+    step: float,
+    gain: float,
+    directions: np.ndarray,
+    phases: np.ndarray,
+    g: np.ndarray,
+    z: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Do the waiting turn and project the row in `now`: in one pass over U where both rows are full."""
+    d = now.shape[1]
+    if step != 0.0 and m == d and waiting == d:
+        z[:] = phases
+        turn_and_project(now, before, step, gain, directions, g, z)
+    else:
+        if step != 0.0:
+            turn(waiting, before, step, g, directions)
+        project(m, now, gain, directions, phases, work)
 
 
 @fused
@@ -126,63 +159,62 @@ def run_rows(
 ) -> None:
     """Learn each row of X (n, d), after predicting it if asked to.
 
-    The turn of the directions that a row calls for waits for the next row, and both are done in one pass over U.
+    The turn of the directions that a row calls for waits for the next projection, and both are one pass over U.
     """
     d = X.shape[1]
     n = phases.shape[0]
     cells[3, 0] = 0.0
+    z, g = work[Z, :n], work[GRADIENT, :n]
     now, before = np.empty((4, d)), np.empty((4, d))
     step, waiting = 0.0, 0
     for t in range(X.shape[0]):
-        m = gather(X[t], now, stats)
-        if step != 0.0 and m == d and waiting == d:
-            turn_and_project(now, before, step, run[GAIN], directions, phases, work)
-        else:
-            if step != 0.0:
-                turn(waiting, before, step, work[GRADIENT, :n], directions)
-            project(m, now, run[GAIN], directions, phases, work)
-        look(work, weights, n, scale)
+        # Two looks at a row that is predicted, if noting it changes how it is scaled; else one.
+        m = -1
         if predicting:
+            m = gather(X[t], now, stats, sample)
+            renew(m, now, waiting, before, step, run[GAIN], directions, phases, g, z, work)
+            step = 0.0
+            look(work, weights, n, scale)
             winners[t] = decide(work, weights, out[t])
+        if note(X[t], stats, sample) or m < 0:
+            m = gather(X[t], now, stats, sample)
+            renew(m, now, waiting, before, step, run[GAIN], directions, phases, g, z, work)
+            look(work, weights, n, scale)
         norm = squared(m, now)
         h = correct(y[t], w[t], norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation)
         step = h / run[GAIN]
         waiting = m
-        settle(X[t], norm, stats, run, sample)
+        if run[FIXED] == 0.0:
+            follow(m, now, norm, run, sample)
         now, before = before, now
     if step != 0.0:
-        turn(waiting, before, step, work[GRADIENT, :n], directions)
+        turn(waiting, before, step, g, directions)
 
 
-@fused
-def learn_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
+def _in_blocks(X: np.ndarray, phases: np.ndarray, eta2: float) -> bool:
+    """Whether blocks are the faster way; measured. Without turns of the directions there is nothing to fuse."""
+    return X.shape[1] >= (16 if eta2 == 0.0 else 64 if phases.itemsize == 8 else 200)
+
+
+def learn_rows(X: np.ndarray, y: np.ndarray, w: np.ndarray, *state: Any) -> None:
+    """learn for each row of X (n, d), y (n,), w (n,): in blocks or row by row, whichever is faster for the shape."""
+    (run_blocked if _in_blocks(X, state[5], state[10]) else run_rows)(X, y, w, False, y, X, *state)
+
+
+def prequential_rows(
+    X: np.ndarray, y: np.ndarray, w: np.ndarray, winners: np.ndarray, out: np.ndarray, *state: Any
 ) -> None:
-    """learn for each row of X (n, d), y (n,), w (n,): blocked or row by row, whichever is faster for the shape."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
-    if X.shape[1] >= BLOCK_FROM:
-        run_blocked(X, y, w, False, y, X, *args)
-    else:
-        run_rows(X, y, w, False, y, X, *args)
+    """predict, then learn, each row of X (n, d)."""
+    (run_blocked if _in_blocks(X, state[5], state[10]) else run_rows)(X, y, w, True, winners, out, *state)
+
+
+def predict_rows(X: np.ndarray, winners: np.ndarray, out: np.ndarray, *state: Any) -> None:
+    """predict for each row of X (n, d) into winners (n,) and out (n, K)."""
+    (predict_blocked if _in_blocks(X, state[5], 0.0) else predict_each)(X, winners, out, *state)
 
 
 @fused
-def predict_rows(
+def predict_each(
     X: np.ndarray,
     winners: np.ndarray,
     out: np.ndarray,
@@ -202,43 +234,11 @@ def predict_rows(
 ) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, K)."""
     cells[3, 0] = 0.0
-    if X.shape[1] >= BLOCK_FROM:
-        predict_blocked(X, winners, out, work, cells, stats, weights, directions, phases, run, scale)
-        return
     for t in range(X.shape[0]):
-        m = gather(X[t], cells, stats)
+        m = gather(X[t], cells, stats, sample)
         project(m, cells, run[GAIN], directions, phases, work)
         look(work, weights, phases.shape[0], scale)
         winners[t] = decide(work, weights, out[t])
-
-
-@fused
-def prequential_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
-    """predict, then learn, each row of X (n, d): the scores are found once for both."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
-    if X.shape[1] >= BLOCK_FROM:
-        run_blocked(X, y, w, True, winners, out, *args)
-    else:
-        run_rows(X, y, w, True, winners, out, *args)
 
 
 @fused
@@ -262,7 +262,7 @@ def predict_sparse(
 ) -> int:
     """predict for a row given by its entries, index (m,) and value (m,): O(m D)."""
     cells[3, 0] = 0.0
-    m = gather_sparse(index, value, cells, stats)
+    m = gather_sparse(index, value, cells, stats, sample)
     project(m, cells, run[GAIN], directions, phases, work)
     look(work, weights, phases.shape[0], scale)
     return decide(work, weights, out)
@@ -293,15 +293,22 @@ def run_sparse(
     """Learn a row given by its entries, after predicting it if asked to; the winner's index, or 0."""
     n = phases.shape[0]
     cells[3, 0] = 0.0
-    m = gather_sparse(index, value, cells, stats)
-    project(m, cells, run[GAIN], directions, phases, work)
-    look(work, weights, n, scale)
-    winner = decide(work, weights, out) if predicting else 0
+    m, winner = -1, 0
+    if predicting:
+        m = gather_sparse(index, value, cells, stats, sample)
+        project(m, cells, run[GAIN], directions, phases, work)
+        look(work, weights, n, scale)
+        winner = decide(work, weights, out)
+    if note_sparse(index, value, stats, sample) or m < 0:
+        m = gather_sparse(index, value, cells, stats, sample)
+        project(m, cells, run[GAIN], directions, phases, work)
+        look(work, weights, n, scale)
     norm = squared(m, cells)
     h = correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation)
     if h != 0.0:
         turn(m, cells, h / run[GAIN], work[GRADIENT, :n], directions)
-    settle_sparse(index, value, norm, stats, run, sample)
+    if run[FIXED] == 0.0:
+        follow(m, cells, norm, run, sample)
     return winner
 
 

@@ -27,9 +27,9 @@ class MPUFOGDClassifier(RandomFeatureClassifier):
     all its numbers stay finite: it does where |x|^2 is large, as with hundreds of dense features. A warning is given
     when more than 90 % of 1,000 samples in a row change the weights.
 
-    Each row is scaled by the mean and deviation of the rows before it, so the row that is learned is the row that was
-    predicted, and clipped at 5 deviations. Rows given by few entries are scaled without centring. Probabilities are
-    the sigmoid or softmax of hinge scores: not calibrated.
+    Standardised values are clipped at 5 deviations. Rows given by few entries are scaled without centring. A feature
+    that was 0 in every row learned counts as 0 in predictions, as one not known. Probabilities are the sigmoid or
+    softmax of hinge scores: not calibrated.
 
     Parameters
     ----------
