@@ -57,13 +57,14 @@ class RandomFeatureClassifier(ArrayClassifier):
             raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
         if not (isinstance(seed, numbers.Integral) and seed >= 0):
             raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-        self.n_components = n_components
-        self.sigma = sigma
-        self.features = features
-        self.dtype = dtype
-        self.seed = seed
-        self._start = directions
-        self._told = 0.0
+        self.n_components: int = n_components
+        self.sigma: float | str = sigma
+        self.features: str = features
+        self.dtype: str = dtype
+        self.seed: int = seed
+        self._start: tuple[Any, Any] | None = directions
+        self._told: float = 0.0
+        self._u: np.ndarray = np.zeros((n_components, 0))
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
         run = self._arrays["run"]
         run[GAIN] = 1.0
@@ -72,7 +73,6 @@ class RandomFeatureClassifier(ArrayClassifier):
             self._arrays["phases"][:] = b
             run[FIXED] = 1.0
         else:
-            self._u = np.zeros((n_components, 0))
             if features == "cos":
                 self._arrays["phases"][:] = draws.phases(seed, n_components)
             if _is_number(sigma):
@@ -108,7 +108,7 @@ class RandomFeatureClassifier(ArrayClassifier):
         if self._start is not None:
             factor = 1.0 / (float(self.sigma) if _is_number(self.sigma) else AUTO * math.sqrt(2.0 * max(given, 1)))
         for j, name in enumerate(names, start):
-            if isinstance(name, numbers.Integral) and 0 <= name < given:
+            if isinstance(name, numbers.Integral) and 0 <= int(name) < given:
                 rows[j] = self._u[:, int(name)]
                 self._arrays["sample"][j, 0] = 1.0
             else:

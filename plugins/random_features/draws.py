@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import numbers
 from typing import Any
 
@@ -14,8 +13,8 @@ def _words(seed: int, kind: str, name: Any) -> list[int]:
     """Seed words for one name; names that are equal as dict keys (1, 1.0, True) give equal words."""
     if isinstance(name, np.generic):
         name = name.item()
-    if isinstance(name, numbers.Real) and math.isfinite(name) and name == int(name):
-        name = int(name)
+    if isinstance(name, numbers.Real) and float(name).is_integer():
+        name = int(float(name))
     digest = hashlib.blake2b(f"{kind}:{name!r}".encode(), digest_size=16).digest()
     return [seed, *np.frombuffer(digest, dtype="<u4").tolist()]
 
