@@ -56,7 +56,7 @@ class NaiveBayesLogistic:
         unseen = sum(value**2 for name, value in features.items() if name not in self.order)
         a, s2 = float(self.mu @ x), float(x @ P @ x) + self.prior_var * unseen
         K = 1.0 / math.sqrt(1.0 + math.pi * s2 / 8.0)
-        p = 1.0 / (1.0 + math.exp(-K * a))
+        p = self.sigm(K * a)
         if y is None:
             self.N *= self.alpha
             return a, s2, p
@@ -69,11 +69,15 @@ class NaiveBayesLogistic:
             self.Sigma = np.diag(np.diag(self.Sigma))
         self.mu = self.mu + push * Px
         a2, s22 = a + s2 * push, s2 - gain * s2 * s2
-        p2 = 1.0 / (1.0 + math.exp(-a2 / math.sqrt(1.0 + math.pi * s22 / 8.0)))
+        p2 = self.sigm(a2 / math.sqrt(1.0 + math.pi * s22 / 8.0))
         G = min(p2, 1.0 - p2) - min(p, 1.0 - p)
         self.N = self.alpha * self.N + 1.0
         self.average += ((max(G, 0.0) if self.drift == "uncertainty" else G) - self.average) / self.N
         return a, s2, p
+
+    @staticmethod
+    def sigm(a: float) -> float:
+        return 1.0 / (1.0 + math.exp(-min(max(a, -700.0), 700.0)))
 
     def update_probability(self, a: float, p: float) -> float:
         """The probability that the update takes for the prediction: the moderated one."""
