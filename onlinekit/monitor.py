@@ -2,246 +2,332 @@
 
 from __future__ import annotations
 
-import abc
 import copy
 import time
 from collections import deque
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 from river import base
 
+from onlinekit._monitor_base import Monitor, Verdict
+from onlinekit._window import Window
+from onlinekit.labels import BinaryLabels, ClassLabels
 from onlinekit.schema import Schema
 
 __all__ = ["Monitor", "RetrainingClassifier", "Verdict"]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A monitor's answer: decision in {"keep", "retrain", "undecided"}, and what it rests on.
-
-    Parameters
-    ----------
-    decision
-        "keep", "retrain" or "undecided" (too little is known; `reason` says why).
-    certified
-        True only when a proof stands behind the decision.
-    statistic, threshold, level
-        The number compared, what it is compared with, and the tolerance or significance level.
-    n_added, n_removed
-        Samples that joined and left since the last rebase.
-    reason
-        One sentence for people.
-
-    Raises
-    ------
-    ValueError
-        If the decision is none of the three.
-
-    Examples
-    --------
-    >>> Verdict("undecided", reason="no samples").certified
-    False
-    """
-
-    decision: str
-    certified: bool = False
-    statistic: float | None = None
-    threshold: float | None = None
-    level: float | None = None
-    n_added: int = 0
-    n_removed: int = 0
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        if self.decision not in ("keep", "retrain", "undecided"):
-            raise ValueError(f"decision is {self.decision!r}; it is 'keep', 'retrain' or 'undecided'")
-
-
-class Monitor(base.Base, abc.ABC):
-    """Base of monitors: drift_detected = (verdict().decision == "retrain").
-
-    `forgets` is False for monitors that cannot take a sample back; their `revert` raises NotImplementedError.
-    """
-
-    forgets: bool = True
-
-    @abc.abstractmethod
-    def update(self, x: Mapping[Any, Any], y: Any) -> None:
-        """A sample joined the data; ValueError naming a bad value before anything changed."""
-
-    @abc.abstractmethod
-    def revert(self, x: Mapping[Any, Any], y: Any) -> None:
-        """A sample left the data; an error, and no change, if it was never there."""
-
-    @abc.abstractmethod
-    def verdict(self) -> Verdict:
-        """The present answer; asking changes nothing."""
-
-    @abc.abstractmethod
-    def rebase(self, *args: Any, **kwargs: Any) -> None:
-        """Start anew after a retrain."""
-
-    @property
-    def drift_detected(self) -> bool:
-        """Whether the decision is "retrain"."""
-        return self.verdict().decision == "retrain"
-
-
 class RetrainingClassifier(base.Classifier):
-    """Serves a batch-trained model; retrains it on the last `window` samples when a monitor says "retrain".
+    """Serves a batch-trained model and trains it anew on the latest samples when a monitor says "retrain".
 
-    Rows are scaled as z = (x - mean) / std, with mean and std of the window frozen at each retrain. The monitor
-    gets z by `update`, and by `revert` when a row leaves the window, if it forgets. A monitor whose `signal` is
-    "error" gets x = {"error": 0.0 or 1.0}, the deployed model's error on the sample before it is learned.
-    After a retrain, `rebase()` is called: the scaled data changed, so the window is then fed again to a monitor
-    that forgets.
+    Rows are scaled as z = (x - mean) / std, with mean and std of the window frozen at each retrain; a feature that
+    comes later is passed on to the monitor as it is and is served from the next retrain on. The monitor gets z by
+    `update`, and by `revert` when a row leaves the window, if it forgets; one whose `signal` is "error" gets x =
+    {"error": 0.0 or 1.0}, the deployed model's error on the sample before it joins. After a retrain a monitor that
+    `wants_window` is rebased on the window and the fitted model; any other is rebased without arguments and, if it
+    forgets, fed the window. Before the first training the shares of the labels seen are served.
 
     Parameters
     ----------
     model
-        An estimator with fit(X, y) and predict_proba(X) or predict(X); copied at each retrain.
+        Copied and trained at each retrain: by fit(X, y), with predict_proba(X) or predict(X) (scikit-learn's), or
+        by learn_many of a frame (a River or onlinekit classifier). None: the monitor's own `model()`, of which
+        a certified monitor speaks.
     monitor
-        A Monitor.
+        A Monitor; None never retrains after the first training.
     window
-        Number of latest samples kept.
+        Number of latest samples kept; None keeps all (a growing window).
     check_every
         Samples between two questions to the monitor.
     min_samples
         Samples before the first training, which also needs two classes.
     delay
-        Samples a "retrain" must stand before it is acted on. An alarm on errors comes when the window is still
-        full of the old concept; a delay near `window` lets it fill with the new one first.
+        Samples a "retrain" must stand before it is followed. None: 0, but the whole window for a monitor that
+        `alarms_early` (`min_samples` if it grows), so that the refit is not made on the old concept.
+    classes
+        (False, True), None for any labels, or the labels.
+    history
+        Number of latest verdicts kept in `verdicts`.
+    on_invalid
+        "raise" on a bad value or label, or "skip" the sample and count it in `n_skipped`.
 
     Raises
     ------
     ValueError
-        If window, check_every or min_samples is not positive, delay is negative, or min_samples exceeds window.
+        If a number is out of its range, min_samples exceeds window, model is None and the monitor has none, or the
+        monitor's certificates are for two classes and `classes` names others.
 
     Examples
     --------
-    >>> RetrainingClassifier(LogisticRegression(), ADWINMonitor(signal="error"), window=500)  # doctest: +SKIP
+    >>> from river import linear_model
+    >>> model = RetrainingClassifier(linear_model.LogisticRegression(), min_samples=4)
+    >>> for value in (1.0, -1.0, 2.0, -2.0):
+    ...     model.learn_one({"a": value}, value > 0)
+    >>> model.predict_one({"a": 3.0})
+    True
     """
 
     def __init__(
         self,
-        model: Any,
-        monitor: Any,
-        window: int = 1000,
-        check_every: int = 1,
+        model: Any = None,
+        monitor: Any = None,
+        window: int | None = 1000,
+        check_every: int = 50,
         min_samples: int = 50,
-        delay: int = 0,
+        delay: int | None = None,
+        classes: Sequence[Hashable] | None = (False, True),
+        history: int = 1000,
+        on_invalid: str = "raise",
     ) -> None:
-        for name, value in (("window", window), ("check_every", check_every), ("min_samples", min_samples)):
+        for name, value in (("check_every", check_every), ("min_samples", min_samples), ("history", history)):
             if value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be at least 1")
-        if min_samples > window:
+        if window is not None and window < 1:
+            raise ValueError(f"window is {window!r}; it must be at least 1, or None")
+        if window is not None and min_samples > window:
             raise ValueError(f"min_samples is {min_samples}; it must not exceed window, {window}")
-        if delay < 0:
+        if delay is not None and delay < 0:
             raise ValueError(f"delay is {delay!r}; it must not be negative")
+        if on_invalid not in ("raise", "skip"):
+            raise ValueError(f"on_invalid must be 'raise' or 'skip', not {on_invalid!r}")
+        if model is None and not hasattr(monitor, "model"):
+            raise ValueError("model is None, and the monitor has no model() of its own")
+        if getattr(monitor, "two_classes", False) and (classes is None or list(classes) != [False, True]):
+            raise ValueError(f"classes is {classes!r}; {type(monitor).__name__} takes (False, True) alone")
         self.model = model
-        self.delay = delay
-        self._alarm_at: int | None = None
         self.monitor = monitor
         self.window = window
         self.check_every = check_every
         self.min_samples = min_samples
-        self.n_seen = self.n_checks = self.n_retrains = 0
-        self.retrain_seconds = 0.0
-        self.verdicts: list[tuple[int, Verdict]] = []
-        self._rows: deque[tuple[dict, Any]] = deque()
+        self.delay = delay
+        self.classes = classes
+        self.history = history
+        self.on_invalid = on_invalid
+        self.n_seen = self.n_skipped = self.n_checks = self.n_retrains = 0
+        self.retrain_seconds = self.monitor_seconds = 0.0
+        self.retrained_at: list[int] = []
+        self.verdicts: deque[tuple[int, Verdict]] = deque(maxlen=history)
+        self._alarm_at: int | None = None
+        self._labels = self._make_labels(())
+        self._data = Window()
         self._fitted: Any = None
         self._schema = Schema()
         self._mean = np.zeros(0)
         self._scale = np.ones(0)
 
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from river.linear_model import LogisticRegression
+
+        yield {"model": LogisticRegression(), "min_samples": 10}
+
+    def _make_labels(self, names: Sequence[Hashable]) -> BinaryLabels | ClassLabels:
+        if self.classes is None:
+            return ClassLabels(names)
+        if list(self.classes) == [False, True]:
+            return BinaryLabels()
+        return ClassLabels(self.classes, growing=False)
+
     @property
     def _multiclass(self) -> bool:
-        return True
+        return not isinstance(self._labels, BinaryLabels)
 
     @property
     def last_verdict(self) -> Verdict | None:
         """The latest verdict, None before the first check."""
         return self.verdicts[-1][1] if self.verdicts else None
 
-    def _scaled(self, x: Mapping[Any, Any]) -> np.ndarray:
-        row = np.zeros(len(self._schema))
-        self._schema.pack(x, row)
-        return (row - self._mean) / self._scale
+    @property
+    def wait(self) -> int:
+        """Samples a "retrain" must stand before it is followed: `delay`, or what stands for None."""
+        if self.delay is not None:
+            return self.delay
+        if not getattr(self.monitor, "alarms_early", False):
+            return 0
+        return self.min_samples if self.window is None else self.window
 
-    def _named(self, x: Mapping[Any, Any]) -> dict[Any, float]:
-        return dict(zip(self._schema.names, self._scaled(x).tolist(), strict=True))
+    # -- serving -------------------------------------------------------------------------------------------
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:  # type: ignore[override]
-        """Probabilities of the deployed model; {} before the first training."""
+        """Probabilities of the deployed model; before the first training the shares of the labels seen."""
+        if self.on_invalid == "raise" or not isinstance(x, Mapping):
+            self._complain(x)
+        names = self._labels.names
+        if self._fitted is None:
+            counts = np.bincount(np.array(self._data.labels, dtype=np.int64), minlength=len(names))
+            total = int(counts.sum())
+            return dict(zip(names, (counts / total if total else np.full(len(names), 0.5)).tolist(), strict=True))
+        row = np.zeros(len(self._schema))
+        if self.on_invalid == "skip":
+            self._schema.pack_valid(x, row)  # a bad value counts as absent
+        else:
+            self._schema.pack(x, row)
+        row = (row - self._mean) / self._scale
+        out = dict.fromkeys(names, 0.0)
+        out.update(self._ask(row))
+        return out
+
+    def _ask(self, row: np.ndarray) -> dict[Any, float]:
+        model, names = self._fitted, self._labels.names
+        if not hasattr(model, "fit"):
+            proba = model.predict_proba_one(dict(zip(self._schema.names, row.tolist(), strict=True)))
+            return {names[int(k)]: float(p) for k, p in proba.items()}
+        if not hasattr(model, "predict_proba"):
+            return {names[int(model.predict(row[None, :])[0])]: 1.0}
+        p = model.predict_proba(row[None, :])[0]
+        return {names[int(k)]: value for k, value in zip(model.classes_, p.tolist(), strict=True)}
+
+    def _complain(self, x: Any) -> None:
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
         complaint = self._schema.complaint(x)
         if complaint is not None:
             raise complaint
-        if self._fitted is None:
-            return {}
-        row = self._scaled(x)[None, :]
-        if not hasattr(self._fitted, "predict_proba"):
-            return {np.asarray(self._fitted.predict(row))[0].item(): 1.0}
-        p = self._fitted.predict_proba(row)[0]
-        labels = np.asarray(self._fitted.classes_).tolist()
-        return dict(zip(labels, p.tolist(), strict=True))
+
+    # -- learning ------------------------------------------------------------------------------------------
 
     def learn_one(self, x: dict[Hashable, Any], y: Any) -> None:
-        """Take one sample into the window, tell the monitor and retrain if it says so.
+        """Take one sample into the window, tell the monitor, and retrain if it says so.
 
-        Raises ValueError or TypeError naming a bad feature, before anything changed.
+        Raises ValueError or TypeError naming a bad feature or label, before anything changed.
         """
-        complaint = self._schema.complaint(x)
-        if complaint is not None:
-            raise complaint
-        if y is None or y != y:
-            raise ValueError(f"label is {y!r}; a label is needed")
-        if self._fitted is not None:
-            if getattr(self.monitor, "signal", None) == "error":
-                self.monitor.update({"error": float(self.predict_one(x) != y)}, y)
-            else:
-                self.monitor.update(self._named(x), y)
-        self._rows.append((dict(x), y))
+        try:
+            k = self._labels.find(y)
+            self._complain(x)
+            if k < 0 and not self._labels.growing:
+                raise ValueError(f"label {y!r} is not one of the declared classes {list(self._labels.names)!r}")
+        except (TypeError, ValueError):
+            if self.on_invalid == "raise":
+                raise
+            self.n_skipped += 1
+            return
+        if self._fitted is not None and self.monitor is not None:
+            self._tell(x, y)
+        if k < 0:
+            assert isinstance(self._labels, ClassLabels)
+            k = self._labels.add(y)
+        self._data.push(x, k)
         self.n_seen += 1
-        if len(self._rows) > self.window:
-            old_x, old_y = self._rows.popleft()
-            if self._fitted is not None and getattr(self.monitor, "forgets", True):
-                self.monitor.revert(self._named(old_x), old_y)
+        if self.window is not None and len(self._data) > self.window:
+            self._drop()
         if self._fitted is None:
-            if len(self._rows) >= self.min_samples:
+            if len(self._data) >= self.min_samples:
                 self._train()
-        elif self.n_seen % self.check_every == 0:
-            verdict = self.monitor.verdict()
-            self.n_checks += 1
-            self.verdicts.append((self.n_seen, verdict))
-            if verdict.decision != "retrain":
-                self._alarm_at = None
-                return
-            if self._alarm_at is None:
-                self._alarm_at = self.n_seen
-            if self.n_seen - self._alarm_at >= self.delay and self._train():
-                self.n_retrains += 1
-                self._alarm_at = None
+        elif self.monitor is not None and self.n_seen % self.check_every == 0:
+            self._check()
+
+    def _tell(self, x: Mapping[Any, Any], y: Any) -> None:
+        start = time.perf_counter()
+        if getattr(self.monitor, "signal", None) == "error":
+            error = float(self.predict_one(dict(x)) != y)
+            self.monitor.update({"error": error}, y)
+        else:
+            row = np.zeros(len(self._schema))
+            named = {}
+            if self._schema.pack(x, row):
+                named = {name: float(x[name]) for name in self._schema.unknown(x)}
+            z = (row - self._mean) / self._scale
+            self.monitor.update({**dict(zip(self._schema.names, z.tolist(), strict=True)), **named}, y)
+        self.monitor_seconds += time.perf_counter() - start
+
+    def _drop(self) -> None:
+        row, k = self._data.pop()
+        if self._fitted is not None and getattr(self.monitor, "forgets", False):
+            start = time.perf_counter()
+            self.monitor.revert(self._named(row), self._labels.names[k])
+            self.monitor_seconds += time.perf_counter() - start
+
+    def _named(self, row: np.ndarray) -> dict[Any, float]:
+        """A row of the window as the monitor knows it: the features of the fit scaled, later ones as they are."""
+        d = len(self._schema)
+        late = {self._data.seen.names[j]: float(row[j]) for j in range(d, len(row)) if row[j] == row[j]}
+        first = np.zeros(d)
+        first[: len(row)] = row[:d]
+        z = (np.nan_to_num(first) - self._mean) / self._scale
+        return {**dict(zip(self._schema.names, z.tolist(), strict=True)), **late}
+
+    def _check(self) -> None:
+        start = time.perf_counter()
+        verdict = self.monitor.verdict()
+        self.monitor_seconds += time.perf_counter() - start
+        self.n_checks += 1
+        self.verdicts.append((self.n_seen, verdict))
+        if verdict.decision != "retrain":
+            self._alarm_at = None
+            return
+        if self._alarm_at is None:
+            self._alarm_at = self.n_seen
+        if self.n_seen - self._alarm_at >= self.wait and self._train():
+            self.n_retrains += 1
+            self.retrained_at.append(self.n_seen)
+            self._alarm_at = None
 
     def _train(self) -> bool:
-        labels = [y for _, y in self._rows]
-        if len(set(labels)) < 2:
-            return False  # no classifier can be fitted to one class; asked again at the next check
+        """Fit on the window; False when it holds one class only: asked again at the next check."""
+        labels = np.array(self._data.labels, dtype=np.int64)
+        if labels.min() == labels.max():
+            return False
         start = time.perf_counter()
-        schema = Schema(dict.fromkeys(name for x, _ in self._rows for name in x))
-        X = np.zeros((len(self._rows), len(schema)))
-        for row, (x, _) in zip(X, self._rows, strict=True):
-            schema.pack(x, row)
+        matrix = self._data.matrix()
+        columns = np.flatnonzero((~np.isnan(matrix)).any(axis=0))
+        names = [self._data.seen.names[j] for j in columns]
+        X = np.nan_to_num(matrix[:, columns])
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale[scale == 0.0] = 1.0
-        fitted = copy.deepcopy(self.model)
-        fitted.fit((X - mean) / scale, np.asarray(labels))
-        self._fitted, self._schema, self._mean, self._scale = fitted, schema, mean, scale
-        self.retrain_seconds += time.perf_counter() - start
-        self.monitor.rebase()
-        if getattr(self.monitor, "forgets", True):
-            for x, y in self._rows:
-                self.monitor.update(self._named(x), y)
+        Z, y = (X - mean) / scale, labels if self._multiclass else labels == 1
+        fitted = _trained(self.monitor.model() if self.model is None else self.model, Z, y, names)
+        middle = time.perf_counter()
+        if self.monitor is not None:
+            self._rebase(Z, [self._labels.names[k] for k in labels], names, fitted)
+        self._data.keep(columns)
+        self._fitted, self._schema, self._mean, self._scale = fitted, Schema(names), mean, scale
+        self.retrain_seconds += middle - start
+        self.monitor_seconds += time.perf_counter() - middle
         return True
+
+    def _rebase(self, Z: np.ndarray, labels: list[Any], names: list[Any], fitted: Any) -> None:
+        if getattr(self.monitor, "wants_window", False):
+            self.monitor.rebase(Z, labels, names, fitted)
+            return
+        self.monitor.rebase()
+        if getattr(self.monitor, "forgets", False):
+            for row, y in zip(Z.tolist(), labels, strict=True):
+                self.monitor.update(dict(zip(names, row, strict=True)), y)
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The monitor first: reading it back makes the class of its own model known.
+        state: dict[str, Any] = {"monitor": self.monitor, **self.__dict__}
+        for derived in ("_schema", "_labels", "_data"):
+            del state[derived]
+        state["verdicts"] = [(n, *astuple(verdict)) for n, verdict in self.verdicts]
+        state["features"] = list(self._schema.names)
+        state["class_names"] = list(self._labels.names)
+        state["data"] = self._data.state()
+        return state
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        own = dict(state)
+        verdicts, names = own.pop("verdicts"), own.pop("class_names")
+        self._schema = Schema(own.pop("features"))
+        self._data = Window.restored(own.pop("data"))
+        self.__dict__.update(own)
+        self.verdicts = deque(((n, Verdict(*rest)) for n, *rest in verdicts), maxlen=self.history)
+        self._labels = self._make_labels(names)
+
+
+def _trained(model: Any, Z: np.ndarray, y: np.ndarray, names: list[Any]) -> Any:
+    """A trained copy of the model."""
+    if hasattr(model, "fit"):
+        model = copy.deepcopy(model)
+        model.fit(Z, y)
+        return model
+    import pandas
+
+    model = model.clone()
+    model.learn_many(pandas.DataFrame(Z, columns=names), pandas.Series(y))
+    return model

@@ -80,7 +80,11 @@ def learner_checks(model: Any) -> Iterator[tuple[str, Check]]:
         others.append({"on_invalid": "skip"})
     for change in others:
         ((key, value),) = change.items()
-        for name, check in _own_checks(model.clone(change)):
+        try:
+            other = model.clone(change)
+        except ValueError:  # not every learner takes the other value, as one beside a monitor of two classes
+            continue
+        for name, check in _own_checks(other):
             yield f"{key}={value}-{name}", check
 
 

@@ -21,6 +21,7 @@ class SignalMonitor(Monitor):
     """
 
     forgets = False
+    alarms_early = True
     binary = False
 
     def __init__(self, signal: Any, min_samples: int, on_invalid: str) -> None:

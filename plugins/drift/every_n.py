@@ -32,6 +32,8 @@ class EveryNMonitor(SignalMonitor):
     'undecided'
     """
 
+    alarms_early = False  # a clock knows nothing of a change
+
     def __init__(self, n: int = 1000, signal: Any = None, min_samples: int = 30, on_invalid: str = "raise") -> None:
         if n < 1:
             raise ValueError(f"n is {n!r}; it must be at least 1")

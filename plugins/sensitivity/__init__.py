@@ -2,8 +2,26 @@
 
 from .decide import Decision, Rule, ValidationInterval
 from .loo import loo_certificates
+from .monitor_ellipsoid import EllipsoidTest
+from .monitor_model import LinearModel
+from .monitor_newton import NewtonTest
+from .monitor_segment import SegmentTest
+from .monitor_sphere import SphereTest
 from .solve import solve
 from .summary import FitSummary
 from .tracker import Tracker
 
-__all__ = ["Decision", "FitSummary", "Rule", "Tracker", "ValidationInterval", "loo_certificates", "solve"]
+__all__ = [
+    "Decision",
+    "EllipsoidTest",
+    "FitSummary",
+    "LinearModel",
+    "NewtonTest",
+    "Rule",
+    "SegmentTest",
+    "SphereTest",
+    "Tracker",
+    "ValidationInterval",
+    "loo_certificates",
+    "solve",
+]

@@ -1,0 +1,332 @@
+"""What the certified monitors share: features, rows that join and leave, the rule, the verdict, the state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onlinekit.monitor import Monitor, Verdict
+from onlinekit.schema import Schema
+
+from . import losses
+from .decide import CRITERIA, flips, validation_interval
+from .losses import UNIT
+from .monitor_model import LinearModel
+from .monitor_rows import RowStore
+from .summary import FitSummary
+from .tracker import Tracker
+
+Interval = tuple[float, float]
+
+
+class SensitivityMonitor(Monitor):
+    """Base of the certified monitors; a subclass bounds the scores of a retrained model in `_bounds`.
+
+    w0 are the deployed coefficients, w1 minimises C/2 |w|^2 + (1/n1) sum phi(y_i x_i.w) over the data as it is
+    now. The rule gives an interval [certain, possible] of what retraining would change; "keep" needs possible <=
+    tolerance, "retrain" needs certain > tolerance. Both are proofs; between them the verdict is `unsure`.
+    A feature that comes later gets a spare column, where w0 is 0.
+    """
+
+    wants_window = True
+    two_classes = True
+    keeps_rows = False
+    certified = True
+
+    def __init__(
+        self,
+        rule: str = "flips",
+        tolerance: float = 0.01,
+        loss: str = "logistic",
+        C: float = 0.01,
+        intercept: bool = True,
+        reference: int = 200,
+        min_samples: int = 50,
+        spare: int = 8,
+        unsure: str = "undecided",
+    ) -> None:
+        if rule not in CRITERIA:
+            raise ValueError(f"rule is {rule!r}; it is one of {', '.join(CRITERIA)}")
+        if not (math.isfinite(tolerance) and tolerance >= 0):
+            raise ValueError(f"tolerance is {tolerance!r}; it must be a finite number from 0 on")
+        if unsure not in ("undecided", "retrain"):
+            raise ValueError(f"unsure is {unsure!r}; it is 'undecided' or 'retrain'")
+        for name, value, least in (("reference", reference, 1), ("min_samples", min_samples, 1), ("spare", spare, 0)):
+            if value < least:
+                raise ValueError(f"{name} is {value!r}; it must be at least {least}")
+        losses.check_loss(loss), losses.check_c(C)
+        self.rule = rule
+        self.tolerance = tolerance
+        self.loss = loss
+        self.C = C
+        self.intercept = intercept
+        self.reference = reference
+        self.min_samples = min_samples
+        self.spare = spare
+        self.unsure = unsure
+        self._start()
+
+    def _start(self) -> None:
+        self.n_added = self.n_removed = 0
+        self._early: list[tuple[dict, int]] = []
+        self._homeless: list[tuple[dict, int]] = []
+        self._schema = Schema()
+        self._width = 0
+        self._tracker: Tracker | None = None
+        self._store: RowStore | None = None
+        self._seen = np.zeros((0, 0))
+        self._seen_y = np.zeros(0)
+        self._next = 0
+        self._memo: Verdict | None = None
+
+    # -- samples -------------------------------------------------------------------------------------------
+
+    def _checked(self, x: Mapping[Any, Any], y: Any) -> int:
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
+        complaint = self._schema.complaint(x)
+        if complaint is not None:
+            raise complaint
+        return _sign(y)
+
+    def _row(self, x: Mapping[Any, Any], grow: bool) -> np.ndarray | None:
+        """x as a row (width,); None when it has features for which there is no column."""
+        unknown = self._schema.unknown(x)
+        columns = self._width - self.intercept
+        if unknown and len(self._schema) + len(unknown) > columns:
+            return None
+        row = np.zeros(self._width)
+        if unknown and grow:
+            self._schema.extend(unknown)
+        for name, value in x.items():
+            column = self._schema.index.get(name)
+            if column is None:
+                return None
+            # + 0.0 turns -0.0 into 0.0, so that equal rows have equal bytes.
+            row[column] = value + 0.0
+        if self.intercept:
+            row[-1] = 1.0
+        return row
+
+    def update(self, x: Mapping[Any, Any], y: Any) -> None:
+        """A sample joined the data: x a dict of numbers, y True/False, 1/0 or +1/-1.
+
+        Without a `rebase` the first `min_samples` samples are the fit. ValueError or TypeError naming a bad
+        feature or label, before anything changed.
+        """
+        sign = self._checked(x, y)
+        if self._tracker is None and len(self._early) + 1 >= self.min_samples:
+            early = [*self._early, (dict(x), sign)]
+            self.rebase([x for x, _ in early], [sign for _, sign in early])
+            return
+        self._memo = None
+        self.n_added += 1
+        if self._tracker is None:
+            self._early.append((dict(x), sign))
+            return
+        row = self._row(x, grow=True)
+        if row is None:
+            self._homeless.append((dict(x), sign))
+            return
+        self._tracker.add(row, [sign])
+        if self._store is not None:
+            self._store.add(sign * row + 0.0)
+        self._remember(row, sign)
+
+    def _remember(self, row: np.ndarray, sign: int) -> None:
+        if len(self._seen) < self.reference:
+            self._seen = np.vstack([self._seen, row])
+            self._seen_y = np.append(self._seen_y, sign)
+            return
+        self._seen[self._next], self._seen_y[self._next] = row, sign
+        self._next = (self._next + 1) % self.reference
+
+    def revert(self, x: Mapping[Any, Any], y: Any) -> None:
+        """A sample left the data; ValueError, and no change, when it is not in it or is the last one."""
+        sign = self._checked(x, y)
+        row = None if self._tracker is None else self._row(x, grow=False)
+        if row is None:
+            held = self._early if self._tracker is None else self._homeless
+            if (dict(x), sign) not in held:
+                raise ValueError(f"the sample {dict(x)!r:.200} with label {y!r} is not in the data")
+            held.remove((dict(x), sign))
+        else:
+            assert self._tracker is not None
+            self._tracker.remove(row, [sign])
+            if self._store is not None:
+                self._store.remove(sign * row + 0.0)
+        self._memo = None
+        self.n_removed += 1
+
+    def rebase(self, X: Any = None, y: Any = None, names: Any = None, model: Any = None) -> None:
+        """Start anew: X, y are the data of the present fit, and model the deployed one.
+
+        Parameters
+        ----------
+        X
+            Dicts, a frame, or an array (n, d) with columns `names` (default 0..d-1); None starts without data.
+        y
+            Labels True/False, 1/0 or +1/-1.
+        names
+            Names of an array's columns.
+        model
+            Has `coef_` and `intercept_` for those columns, its positive class second; None: solved for here.
+
+        Raises
+        ------
+        ValueError
+            For a bad value or label, or coefficients that do not fit; nothing changed.
+        """
+        if X is None:
+            self._start()
+            return
+        matrix, columns = _matrix(X, names)
+        signs = np.array([_sign(label) for label in (y.tolist() if hasattr(y, "tolist") else y)], dtype=float)
+        rows = np.zeros((len(matrix), len(columns) + self.spare + self.intercept))
+        rows[:, : len(columns)] = matrix + 0.0
+        if self.intercept:
+            rows[:, -1] = 1.0
+        coef, bias = self._coefficients(model, matrix, signs)
+        w0 = np.zeros(rows.shape[1])
+        w0[: len(columns)] = coef
+        if self.intercept:
+            w0[-1] = bias
+        tracker = Tracker(FitSummary.from_fit(rows, signs, w0, self.C, self.loss))
+        self._start()
+        self._schema = Schema(columns)
+        self._width = rows.shape[1]
+        self._tracker = tracker
+        if self.keeps_rows:
+            self._store = RowStore(signs[:, None] * rows + 0.0)
+        self._seen, self._seen_y = rows[-self.reference :].copy(), signs[-self.reference :].copy()
+
+    def _coefficients(self, model: Any, matrix: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, float]:
+        if model is None:
+            model = self.model().fit(matrix, signs > 0)
+        coef, bias = np.ravel(model.coef_), np.ravel(model.intercept_)
+        if coef.size != matrix.shape[1] or bias.size != 1:
+            have = f"{coef.size} coefficients for {matrix.shape[1]} features"
+            raise ValueError(f"the model has {have}; it must be linear and binary")
+        if not self.intercept and bias[0] != 0.0:
+            raise ValueError("the model has an intercept and the monitor intercept=False")
+        return coef, float(bias[0])
+
+    def model(self) -> LinearModel:
+        """A fresh model of the objective that this monitor certifies: what to deploy beside it."""
+        return LinearModel(self.loss, self.C, self.intercept)
+
+    # -- the answer ----------------------------------------------------------------------------------------
+
+    def verdict(self) -> Verdict:
+        """ "keep" or "retrain" with a proof; else `unsure`, or "undecided" while there is no fit."""
+        if self._memo is None:
+            self._memo = self._answer()
+        return self._memo
+
+    def _answer(self) -> Verdict:
+        counts: dict[str, Any] = {"n_added": self.n_added, "n_removed": self.n_removed}
+        if self._tracker is None:
+            have = f"{len(self._early)} of {self.min_samples} samples, and no rebase()"
+            return Verdict("undecided", reason=f"not enough data: {have}", **counts)
+        if self._homeless:
+            new = self._schema.unknown(self._homeless[0][0])
+            reason = f"{len(self._homeless)} samples have features that the fit does not know, as {new[0]!r}: no proof"
+            return Verdict("retrain", reason=reason, **counts)
+        (certain, possible), how = self._decide()
+        what = f"{self.rule} between {certain:.3g} and {possible:.3g} by {how}, tolerance {self.tolerance:g}"
+        if possible <= self.tolerance:
+            return Verdict("keep", self.certified, possible, self.tolerance, reason=what, **counts)
+        if certain > self.tolerance:
+            return Verdict("retrain", self.certified, certain, self.tolerance, reason=what, **counts)
+        return Verdict(self.unsure, False, possible, self.tolerance, reason=f"not decided: {what}", **counts)
+
+    def _decide(self) -> tuple[Interval, str]:
+        """The interval of the rule, and the name of the bound it comes from."""
+        level = self._level()
+        return self._change(self._tracker, level), level
+
+    def _level(self) -> str:
+        """The tracker's level that this monitor stands for."""
+        raise NotImplementedError
+
+    def _bounds(self, tracker: Any, E: np.ndarray, level: str) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds (k,) of E @ w1 for rows E (k, width)."""
+        lower, upper, _ = tracker.bounds(E, level)
+        return lower, upper
+
+    def _change(self, tracker: Any, level: str) -> Interval:
+        if self.rule == "gap":
+            return tracker.training_gap(level)
+        w0 = tracker.summary.w0
+        if self.rule == "coefficients":
+            used = np.r_[0 : len(self._schema), self._width - self.intercept : self._width]
+            lower, upper = self._bounds(tracker, np.eye(self._width)[used], level)
+            least = np.maximum(0.0, np.maximum(lower - w0[used], w0[used] - upper))
+            return float(least.max()), float(np.maximum(upper - w0[used], w0[used] - lower).max())
+        score0 = self._seen @ w0
+        lower, upper = self._bounds(tracker, self._seen, level)
+        if self.rule == "flips":
+            certain, possible = flips(lower, upper, score0)
+            return certain / len(score0), possible / len(score0)
+        found = validation_interval(lower, upper, score0, self._seen_y, self.loss)
+        slack = 8 * UNIT * (len(score0) + 8) * found.loss_now
+        return found.loss_now - found.loss[1] - slack, found.loss_now - found.loss[0] + slack
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        for derived in ("_memo", "_schema", "_tracker", "_store"):
+            del state[derived]
+        state["features"] = list(self._schema.names)
+        if self._tracker is not None:
+            self._tracker._answer()  # brings the factor of the Hessian up to date, as a question would
+        state["tracker"] = None if self._tracker is None else self._tracker.__getstate__()
+        state["rows"] = None if self._store is None else self._store.rows.copy()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = dict(state)
+        self._schema = Schema(own.pop("features"))
+        tracker, rows = own.pop("tracker"), own.pop("rows")
+        self._tracker = None
+        if tracker is not None:
+            self._tracker = object.__new__(Tracker)
+            self._tracker.__setstate__(tracker)
+        self._store = None if rows is None else RowStore(rows)
+        self._memo = None
+        self.__dict__.update(own)
+
+
+def _sign(y: Any) -> int:
+    if isinstance(y, (bool, int, float, np.bool_, np.number)):
+        if y == 1:
+            return 1
+        if y == 0 or y == -1:
+            return -1
+    raise ValueError(f"label {y!r} is not binary: True/False, 1/0 and +1/-1 are")
+
+
+def _matrix(X: Any, names: Any) -> tuple[np.ndarray, list[Any]]:
+    if isinstance(X, list) and (not X or isinstance(X[0], Mapping)):
+        schema = Schema(dict.fromkeys(name for x in X for name in x))
+        for x in X:
+            complaint = schema.complaint(x)
+            if complaint is not None:
+                raise complaint
+        matrix = np.zeros((len(X), len(schema)))
+        for row, x in zip(matrix, X, strict=True):
+            schema.pack(x, row)
+        return matrix, schema.names
+    matrix = np.asarray(X, dtype=float)
+    if matrix.ndim != 2:
+        raise ValueError(f"X must have two dimensions, it has {matrix.ndim}")
+    if names is None:
+        names = getattr(X, "columns", range(matrix.shape[1]))
+    columns = list(names)
+    if len(columns) != matrix.shape[1] or len(set(columns)) != len(columns):
+        raise ValueError(f"X has {matrix.shape[1]} columns and there are {len(set(columns))} different names")
+    return matrix, columns
