@@ -97,9 +97,8 @@ def run_blocked(
     earlier, other = (np.zeros((BLOCK, d), dtype), np.zeros((BLOCK, n), dtype)) if predicting else (rows, projections)
     differs = np.zeros(BLOCK, np.bool_)
     norms, gains = np.empty(BLOCK), np.empty(BLOCK)
-    # Of the rows that learned: place in the block, h / gain, g, and -x h / gain as columns.
-    which, steps = np.empty(BLOCK, np.int64), np.empty(BLOCK)
-    slopes, turns = np.empty((BLOCK, n), dtype), np.empty((d, BLOCK), dtype)
+    # Of the rows that learned: place in the block, h / gain, g.
+    which, steps, slopes = np.empty(BLOCK, np.int64), np.empty(BLOCK), np.empty((BLOCK, n), dtype)
     for start in range(0, X.shape[0], BLOCK):
         size = min(BLOCK, X.shape[0] - start)
         for t in range(size):
@@ -119,7 +118,7 @@ def run_blocked(
         if np.any(differs[:size]):
             other[:] = 0.0
             add_product(earlier[:size], directions[:d], other)
-        learned = 0
+        learned = size - size  # a plain 0 would be a type of its own to the compiler
         for t in range(size):
             if differs[t]:
                 rebuild(learned, gains[t], earlier[t], rows, other[t], which, steps, slopes, phases, work)
@@ -136,10 +135,12 @@ def run_blocked(
                 slopes[learned] = work[GRADIENT, :n]
                 steps[learned] = h / gains[t]
                 which[learned] = t
-                for j in range(d):
-                    turns[j, learned] = -steps[learned] * rows[t, j]
                 learned += 1
-        add_product(turns[:, :learned], slopes[:learned], directions[:d])
+        turns = np.empty((d, learned), dtype)
+        for e in range(learned):
+            for j in range(d):
+                turns[j, e] = -steps[e] * rows[which[e], j]
+        add_product(turns, slopes[:learned], directions[:d])
 
 
 @fused
