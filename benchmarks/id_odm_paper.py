@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from odm_baselines import NAMES, cpu, data_folder, geomean, machine, rbf, read, retrain
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from onlinekit_plugins.id_odm.engine import Engine
 from onlinekit_plugins.id_odm.kernels import RBF
@@ -181,4 +182,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):  # CPU time of BLAS threads that wait for one another would be counted
+        main()

@@ -29,6 +29,7 @@ from odm_baselines import (
     read,
     retrain,
 )
+from threadpoolctl import threadpool_limits
 
 from onlinekit.jit import kernel
 from onlinekit_plugins.id_odm.engine import Engine
@@ -398,4 +399,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):  # CPU time of BLAS threads that wait for one another would be counted
+        main()
