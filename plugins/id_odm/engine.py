@@ -255,7 +255,7 @@ class Engine:
         M[k.MEMBER, :s] = members
         M[k.POS, : self.top] = -1
         M[k.POS, members] = np.arange(s)
-        C[k.SIZE], C[k.PATH], C[k.GAP] = s, 0.0, 0.0
+        C[k.SIZE], C[k.PATH], C[k.GAP], C[k.SINCE], C[k.FOUND] = s, 0.0, 0.0, 0.0, 0.0
         C[k.REBUILDS] += 1.0
 
     def _rebuild(self, c: int) -> None:

@@ -28,6 +28,7 @@ from onlinekit_plugins.id_odm.kernels import (
     SIZE,
     STATUS,
     B,
+    F,
     T,
 )
 
@@ -54,6 +55,25 @@ def _row_times(row: np.ndarray, q: np.ndarray, v: np.ndarray, n: int, factor: fl
 
 
 @kernel(fastmath=FAST)
+def _four_times(
+    r0: np.ndarray, r1: np.ndarray, r2: np.ndarray, r3: np.ndarray, q: np.ndarray, v: np.ndarray, n: int
+) -> None:  # fmt: skip
+    """`_row_times` of the four rows n..n+3 of the triangle at once, so that q and v are read once for four."""
+    q0, q1, q2, q3 = q[n], q[n + 1], q[n + 2], q[n + 3]
+    a0 = a1 = a2 = a3 = 0.0
+    for j in range(n):
+        a0 += r0[j] * q[j]
+        a1 += r1[j] * q[j]
+        a2 += r2[j] * q[j]
+        a3 += r3[j] * q[j]
+        v[j] += q0 * r0[j] + q1 * r1[j] + q2 * r2[j] + q3 * r3[j]
+    v[n] += a0 + r0[n] * q0 + r1[n] * q1 + r2[n] * q2 + r3[n] * q3
+    v[n + 1] += a1 + r1[n] * q0 + r1[n + 1] * q1 + r2[n + 1] * q2 + r3[n + 1] * q3
+    v[n + 2] += a2 + r2[n] * q0 + r2[n + 1] * q1 + r2[n + 2] * q2 + r3[n + 2] * q3
+    v[n + 3] += a3 + r3[n] * q0 + r3[n + 1] * q1 + r3[n + 2] * q2 + r3[n + 3] * q3
+
+
+@kernel(fastmath=FAST)
 def _add(row: np.ndarray, n: int, c: float, u: np.ndarray) -> None:
     for j in range(n):
         row[j] += c * u[j]
@@ -65,34 +85,56 @@ def _add_two(row: np.ndarray, n: int, c: float, u: np.ndarray, d: float, v: np.n
         row[j] += c * u[j] + d * v[j]
 
 
+@kernel(fastmath=FAST)
+def _add_four(row: np.ndarray, n: int, f: np.ndarray, U: np.ndarray) -> None:
+    u, v, w, x = U[0], U[1], U[2], U[3]
+    c, d, e, g = f[0], f[1], f[2], f[3]
+    for j in range(n):
+        row[j] += c * u[j] + d * v[j] + e * w[j] + g * x[j]
+
+
 @kernel
 def times(P: np.ndarray, s: int, Q: np.ndarray, out: np.ndarray) -> None:
     """out = Q P for Q, out (m, s) and the packed symmetric P."""
     out[:] = 0.0
-    at = 0
-    for i in range(s):
+    i = at = 0
+    while i + 4 <= s:
+        second = at + i + 1
+        third = second + i + 2
+        fourth = third + i + 3
+        end = fourth + i + 4
+        for a in range(Q.shape[0]):
+            _four_times(P[at:second], P[second:third], P[third:fourth], P[fourth:end], Q[a], out[a], i)
+        i += 4
+        at = end
+    while i < s:
         row = P[at : at + i + 1]
         for a in range(Q.shape[0]):
             value = _row_times(row, Q[a], out[a], i, Q[a, i])
             out[a, i] += value + row[i] * Q[a, i]
         at += i + 1
+        i += 1
 
 
 @kernel
 def _rank(P: np.ndarray, s: int, U: np.ndarray, minus: int) -> None:
     """P += sum_a +-u_a u_a', the first `minus` rows of U (m, s) with a minus sign."""
     m = U.shape[0]
+    f = np.empty(m)
     at = 0
     for i in range(s):
         row = P[at : at + i + 1]
+        for a in range(m):
+            f[a] = -U[a, i] if a < minus else U[a, i]
         a = 0
-        while a + 1 < m:
-            c = -U[a, i] if a < minus else U[a, i]
-            d = -U[a + 1, i] if a + 1 < minus else U[a + 1, i]
-            _add_two(row, i + 1, c, U[a], d, U[a + 1])
+        while a + 4 <= m:
+            _add_four(row, i + 1, f[a:], U[a:])
+            a += 4
+        if a + 2 <= m:
+            _add_two(row, i + 1, f[a], U[a], f[a + 1], U[a + 1])
             a += 2
         if a < m:
-            _add(row, i + 1, -U[a, i] if a < minus else U[a, i], U[a])
+            _add(row, i + 1, f[a], U[a])
         at += i + 1
 
 
@@ -136,9 +178,12 @@ def _solve(A: np.ndarray, x: np.ndarray) -> None:
 
 
 @kernel
-def walked(C: np.ndarray, energy: float, part: float) -> None:
-    """Path length += ||dw||, ||dw||^2 = energy - part, rounded upwards: the certificate must not be too short."""
-    C[PATH] += 1.0001 * math.sqrt(max(energy - part, 0.0) + 1e-12 * abs(energy))
+def walked(C: np.ndarray, energy: float, part: float, size: float) -> None:
+    """Path length += ||dw||, ||dw||^2 = energy - part, rounded upwards: the certificate must not be too short.
+
+    size = sum |db|: a residual r of Q z = t, kept near 1e-11, changes the energy by at most max|r| size.
+    """
+    C[PATH] += 1.0001 * math.sqrt(max(energy - part, 0.0) + 1e-12 * abs(energy) + 1e-10 * size)
 
 
 @kernel
@@ -167,13 +212,14 @@ def shift(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int,
     change = target - V[T, slot]
     u = np.empty(s)
     _column(P, s, p, u)
-    part = 0.0
+    part = size = 0.0
     for i in range(s):
         j = M[MEMBER, i]
         step = u[i] * change
         V[B, j] += step
         part += V[IL, j] * step * step
-    walked(C, change * change * u[p], part)
+        size += abs(step)
+    walked(C, change * change * u[p], part, size)
     V[T, slot] = target
     C[EXCHANGES] += 1.0
 
@@ -188,10 +234,19 @@ def _block(
     Leaving D: g = P_DD^-1 z_D, z -= P_:D g, P -= P_:D P_DD^-1 P_D:. Entering E: q = K_SE, v = P q,
     Sigma = K_EE + diag(il_E) - q'v, z_E = Sigma^-1 (t_E - q'z), z -= v z_E, P += v Sigma^-1 v'.
     """
-    s, nl, ne = int(C[SIZE]), leaving.shape[0], entering.shape[0]
+    s, nl, ne, width = int(C[SIZE]), leaving.shape[0], entering.shape[0], K.shape[0]
+    old = np.empty(s)
+    for i in range(s):
+        old[i] = V[B, M[MEMBER, i]]
+    # ||dw||^2 = db'(Q db) - sum il db^2, and (Q db)_i is 0 for members that stay, t - f before for those that
+    # enter, f after - t for those that leave.
+    energy = part = size = 0.0
     U = np.empty((nl + ne, s))
     DD = np.empty((nl, nl))
     g = np.empty(nl)
+    before = np.empty(ne)
+    for e in range(ne):
+        before[e] = dot(K[entering[e]], V[B], width)
     for a in range(nl):
         _column(P, s, M[POS, leaving[a]], U[a])
         g[a] = V[B, leaving[a]]
@@ -201,17 +256,11 @@ def _block(
     if nl > 0:
         _factor(DD, np.full(nl, 1e-300))
         _solve(DD, g)
-        energy, part = 0.0, 0.0
-        for a in range(nl):
-            energy += g[a] * V[B, leaving[a]]
         for i in range(s):
             step = 0.0
             for a in range(nl):
                 step -= U[a, i] * g[a]
-            j = M[MEMBER, i]
-            V[B, j] += step
-            part += V[IL, j] * step * step
-        walked(C, energy, part)
+            V[B, M[MEMBER, i]] += step
         for a in range(nl):
             for b in range(a):
                 _add(U[a], s, -DD[a, b], U[b])
@@ -245,20 +294,16 @@ def _block(
                 S[e, f] = K[entering[e], entering[f]] - dot(Q[e], W[f], s)
             S[e, e] += floor[e]
         _factor(S, floor)
-        r = x.copy()
         _solve(S, x)
-        energy, part = 0.0, 0.0
         for e in range(ne):
-            energy += x[e] * r[e]
+            energy += x[e] * (V[T, entering[e]] - before[e])
             part += floor[e] * x[e] * x[e]
+            size += abs(x[e])
         for i in range(s):
             step = 0.0
             for e in range(ne):
                 step -= W[e, i] * x[e]
-            j = M[MEMBER, i]
-            V[B, j] += step
-            part += V[IL, j] * step * step
-        walked(C, energy, part)
+            V[B, M[MEMBER, i]] += step
         for e in range(ne):
             for f in range(e):
                 _add(W[e], s, -S[e, f], W[f])
@@ -286,6 +331,18 @@ def _block(
             M[POS, j] = s + e
             M[STATUS, j] = sides[e]
             V[B, j] = x[e]
+    for a in range(nl):
+        V[B, leaving[a]] = 0.0
+    for i in range(s):
+        j = M[MEMBER, i]
+        step = V[B, j] - old[i]
+        part += V[IL, j] * step * step
+        size += abs(step)
+    for a in range(nl):
+        j = leaving[a]
+        V[F, j] = dot(K[j], V[B], width)
+        energy -= old[M[POS, j]] * (V[F, j] - V[T, j])
+    walked(C, energy, part, size)
     s += ne
     for a in range(nl):
         p = M[POS, leaving[a]]
@@ -293,7 +350,7 @@ def _block(
         s -= 1
         M[STATUS, leaving[a]] = IDLE
         V[T, leaving[a]] = 0.0
-        V[LAST, leaving[a]] = -np.inf
+        V[LAST, leaving[a]] = C[PATH]
     C[SIZE] = s
     C[EXCHANGES] += nl + ne
     C[BLOCKS] += 1.0

@@ -17,6 +17,7 @@ from onlinekit_plugins.id_odm.kernels import (
     AT_LO,
     EVALUATIONS,
     FALLBACKS,
+    FOUND,
     FREE,
     GAP,
     HI,
@@ -45,7 +46,6 @@ STALLS = 3
 ROUNDS = 500
 SPOTS = 4  # residual rows looked at after every resolve
 MAX_GAP = 64.0  # resolves between two checks of all rows, at most
-RESIDUAL = 2e-11  # refine above
 SAFE = 2e4  # of trace(K_SS / il), a bound of the condition number; beyond, all rows are looked at every time
 BROKEN = 1e-6  # build P anew above
 
@@ -151,8 +151,8 @@ def _residual(K: np.ndarray, V: np.ndarray, M: np.ndarray, top: int, p: int) -> 
 
 
 @kernel
-def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int) -> int:
-    """Keep Q z = t: some rows after each resolve, all in turn; refinement z += P (t - Q z) above RESIDUAL.
+def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float) -> int:
+    """Keep Q z = t: some rows after each resolve, at times all; refinement z += P (t - Q z) above tol / 2.
 
     0: z stays, 1: z was refined (look at feasibility again), 2: P is stale.
     """
@@ -167,7 +167,7 @@ def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nd
         condition += V[RK, j] * V[RK, j] / V[IL, j]
     # What rounding alone makes of a sum of these sizes: no residual below can be asked for.
     C[NOISE] = 2.3e-16 * weight * widest
-    enough = max(RESIDUAL, C[NOISE])
+    enough = max(0.5 * tol, C[NOISE])
     C[SINCE] += 1.0
     C[GAP] -= 1.0
     worst = 0.0
@@ -186,15 +186,16 @@ def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nd
         for p in range(s):
             r[0, p] = _residual(K, V, M, top, p)
             worst = max(worst, abs(r[0, p])) if r[0, p] == r[0, p] else np.inf
-        if not worst <= BROKEN * max(1.0, C[NOISE] / RESIDUAL):
+        if not worst <= BROKEN * max(1.0, C[NOISE] / tol):
             return 2
-        if moved == 0:
-            # The residual grows with the exchanges: look again before it can have reached the bound.
-            C[GAP] = min(max(math.floor(0.1 * RESIDUAL * C[SINCE] / (worst + 1e-300)), 1.0), MAX_GAP)
-            C[SINCE] = 0.0
         if worst <= enough:
+            # How fast it grew says when to look again: well before it can have reached the bound.
+            rate = max(worst - C[FOUND], 0.01 * worst) / C[SINCE]
+            C[GAP] = 1.0 if moved else min(max(math.floor(0.3 * (enough - worst) / (rate + 1e-300)), 1.0), MAX_GAP)
+            C[FOUND], C[SINCE] = worst, 0.0
             return 1 if moved else 0
         if worst > 0.5 * before:
+            C[FOUND], C[SINCE], C[GAP] = worst, 0.0, 1.0
             return 1 if worst <= 50.0 * enough else 2
         times(P, s, r, z)
         energy = 0.0
@@ -272,7 +273,7 @@ def resolve(
             first = False
             if count > 0:
                 continue
-        told = _polish(K, P, V, M, C, top)
+        told = _polish(K, P, V, M, C, top, tol)
         if told == 2:
             return STALE
         if told == 0:
