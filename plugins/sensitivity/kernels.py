@@ -7,7 +7,7 @@ import numpy as np
 from onlinekit.jit import kernel
 
 _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_GOLD, _ONE, _ZERO = np.uint64(0x9E3779B97F4A7C15), np.uint64(1), np.uint64(0)
+_ONE, _ZERO = np.uint64(1), np.uint64(0)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
@@ -72,36 +72,40 @@ def change_factor(R, rows, add):
 
 
 @kernel
-def mix(x):
-    """The finaliser of splitmix64: a bijection of 64-bit words that leaves 0 alone."""
-    x = (x ^ (x >> _S30)) * _A
-    x = (x ^ (x >> _S27)) * _B
-    return x ^ (x >> _S31)
+def hash_value(bits, odd):
+    """A hash of one value in the column whose random odd multiplier is given."""
+    h = (bits ^ (bits >> _S31)) * odd
+    h = (h ^ (h >> _S27)) * _B
+    return h ^ (h >> _S30)
 
 
 @kernel
-def digest_dense(bits, out):
-    """Out (n, 2) = sums over non-zero j of two hashes of (j, bits[i, j]); bits (n, d) uint64."""
+def digest_dense(bits, odd, flip, out):
+    """Out (n, 2) = sums over non-zero j of two hashes of (j, bits[i, j]); bits (n, d) and odd (d,) uint64.
+
+    flip (n,) holds the bit to turn over in each non-zero value: the sign bit for rows of the other label.
+    """
     for i in range(bits.shape[0]):
         first, second = _ZERO, _ZERO
         for j in range(bits.shape[1]):
-            if bits[i, j] != _ZERO:
-                h = mix(mix(bits[i, j]) * (mix(np.uint64(j + 1) * _GOLD) | _ONE))
+            # A shifted sign bit is no part of a zero's value: -0.0 counts as 0.0.
+            if bits[i, j] << _ONE != _ZERO:
+                h = hash_value(bits[i, j] ^ flip[i], odd[j])
                 first += h
-                second += mix(h ^ _GOLD)
+                second += (h ^ (h >> _S31)) * _A
         out[i, 0], out[i, 1] = first, second
     return 0
 
 
 @kernel
-def digest_sparse(indptr, indices, bits, out):
-    """The digests of CSR rows: equal to digest_dense of the same rows."""
+def digest_sparse(indptr, indices, bits, odd, flip, out):
+    """The digests of CSR rows: equal to digest_dense of the same rows; odd (d,) by column."""
     for i in range(len(indptr) - 1):
         first, second = _ZERO, _ZERO
         for k in range(indptr[i], indptr[i + 1]):
-            if bits[k] != _ZERO:
-                h = mix(mix(bits[k]) * (mix(np.uint64(indices[k] + 1) * _GOLD) | _ONE))
+            if bits[k] << _ONE != _ZERO:
+                h = hash_value(bits[k] ^ flip[i], odd[indices[k]])
                 first += h
-                second += mix(h ^ _GOLD)
+                second += (h ^ (h >> _S31)) * _A
         out[i, 0], out[i, 1] = first, second
     return 0

@@ -52,13 +52,13 @@ def signs(y: Any) -> np.ndarray:
     return np.where(labels, 1.0, -1.0) if labels.dtype == bool else labels.astype(float)
 
 
-def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
-    """Return the rows y_i x_i (float64, dense or CSR), shape (n, d).
+def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]:
+    """Return the rows (float64, dense or canonical CSR, (n, d)) and the labels as -1.0 and +1.0, (n,).
 
     Raises ValueError for a label other than -1, +1 (or bool), for NaN or inf and for a wrong shape.
     """
     labels = signs(y)
-    rows = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    rows: Any = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     if rows.ndim == 1:
         rows = rows[None, :]
     if rows.ndim != 2 or labels.ndim != 1 or rows.shape[0] != labels.shape[0]:
@@ -69,11 +69,17 @@ def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
         raise ValueError(f"labels must be -1 or +1 (or bool), got {np.unique(labels)[:5].tolist()}")
     if not np.all(np.isfinite(rows.data if sp.issparse(rows) else rows)):
         raise ValueError("X holds NaN or infinity")
-    if not sp.issparse(rows):
-        return rows * labels[:, None]
-    if not rows.has_canonical_format:
+    if sp.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
+    return rows, labels
+
+
+def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
+    """Return the rows y_i x_i (float64, dense or CSR), shape (n, d); raises as ``checked_rows``."""
+    rows, labels = checked_rows(X, y, d)
+    if not sp.issparse(rows):
+        return rows * labels[:, None]
     return with_data(rows, rows.data * spread(rows, labels))
 
 
@@ -93,7 +99,9 @@ def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
     """Sum_i weights_i x_i x_i' as a dense (d, d) array."""
     if sp.issparse(X):
         return np.asarray((X.T @ with_data(X, X.data * spread(X, weights))).toarray())
-    return np.asarray(X.T @ (X * weights[:, None]))
+    # A product of a matrix with itself costs half of another.
+    scaled = X * np.sqrt(weights)[:, None]
+    return np.asarray(scaled.T @ scaled)
 
 
 def column_sums(X: Any, weights: np.ndarray, power: int = 1) -> np.ndarray:

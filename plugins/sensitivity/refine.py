@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import losses
 from .gradient import loss_sum
 from .losses import UNIT
 from .solve import line_search, newton_direction
@@ -47,6 +48,7 @@ def refined_points(
     G: np.ndarray,
     start: tuple[float, float],
     rows: Any,
+    sign: np.ndarray,
     passes: int,
 ) -> list[Point]:
     """``passes`` points: w0 - N^-1 G and chord-Newton steps, or damped Newton steps where the chord cannot contract.
@@ -56,10 +58,10 @@ def refined_points(
     n1 = rows.shape[0]
     chord = metric is not None and answer["crossed"]
     first = 0.5 * n1 * s.C * float(s.w0 @ s.w0) + start[0]
-    w = s.w0 - answer["step"] if chord else _newton(s, rows, s.w0, G)
+    w = s.w0 - answer["step"] if chord else _newton(s, rows, sign, s.w0, G)
     points: list[Point] = []
     for i in range(passes):
-        there = loss_sum(s.loss, rows, w)
+        there = loss_sum(s.loss, rows, w, sign)
         g = (n1 * np.longdouble(s.C) * w + there.gradient).astype(float)
         dg = there.error + 4 * UNIT * np.abs(g) + 16 * 2.0**-64 * n1 * s.C * np.abs(w)
         here = 0.5 * n1 * s.C * float(w @ w) + there.value
@@ -77,11 +79,12 @@ def refined_points(
                 point.b = (1 + metric.change(rho, True, True, answer["kappa"])) * (1 + 4 * UNIT)
             chord = a > 0.3
         if i + 1 < passes:
-            w = w - point.step if chord else _newton(s, rows, w, g)
+            w = w - point.step if chord else _newton(s, rows, sign, w, g)
     return points
 
 
-def _newton(s: FitSummary, rows: Any, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+def _newton(s: FitSummary, rows: Any, sign: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+    rows = losses.signed_rows(rows, sign)
     n1, z = rows.shape[0], np.asarray(rows @ w)
     step = newton_direction(rows, z, g / n1, s.C, s.loss, _CG_ACCURACY, _CG_STEPS)
     return w - line_search(rows, w, z, step, s.C, s.loss, float(step @ g) / n1) * step

@@ -11,16 +11,26 @@ import scipy.sparse as sp
 from .kernels import digest_dense, digest_sparse
 
 
-def digests(rows: Any) -> np.ndarray:
-    """128-bit digests (n, 2) uint64 of signed rows (n, d), the same for dense and CSR rows."""
-    out = np.empty((rows.shape[0], 2), dtype=np.uint64)
-    # + 0.0 turns -0.0 into 0.0, so that equal rows have equal bits.
+def digests(rows: Any, sign: np.ndarray | None = None) -> np.ndarray:
+    """128-bit digests (n, 2) uint64 of the rows sign_i rows_i (n, d), the same for dense and CSR rows."""
+    n, d = rows.shape
+    out, flip = np.empty((n, 2), dtype=np.uint64), np.zeros(n, dtype=np.uint64)
+    if sign is not None:
+        flip[sign < 0] = np.uint64(1 << 63)
+    # One random odd multiplier a column, the same in every process.
+    odd = _mixed(np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
     if sp.issparse(rows):
-        bits = (rows.data + 0.0).view(np.uint64)
-        digest_sparse(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), bits, out)
+        digest_sparse(rows.indptr, rows.indices, rows.data.view(np.uint64), odd, flip, out)
     else:
-        digest_dense((np.ascontiguousarray(rows) + 0.0).view(np.uint64), out)
+        digest_dense(np.ascontiguousarray(rows).view(np.uint64), odd, flip, out)
     return out
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def keys(table: np.ndarray) -> list[bytes]:
@@ -31,11 +41,7 @@ def keys(table: np.ndarray) -> list[bytes]:
 
 def fingerprint(table: np.ndarray) -> np.ndarray:
     """A sum (2,) uint64 over the rows, in any order: two equal sums mean the same multiset of rows."""
-    with np.errstate(over="ignore"):
-        x = table + np.uint64(0x5851F42D4C957F2D)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray((x ^ (x >> np.uint64(31))).sum(axis=0, dtype=np.uint64))
+    return np.asarray(_mixed(table + np.uint64(0x5851F42D4C957F2D)).sum(axis=0, dtype=np.uint64))
 
 
 def pack_counter(counter: Counter[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -44,7 +44,7 @@ class FitSummary:
     def __init__(self, rows: Any, w0: np.ndarray, C: float, loss: str) -> None:
         self.n0, self.d = rows.shape
         self.w0, self.C, self.loss = w0, C, loss
-        at = loss_sum(loss, rows, w0, always_long=True)
+        at = loss_sum(loss, rows, w0)
         residual = self.n0 * np.longdouble(C) * w0 + at.gradient
         self.R0 = residual.astype(float)
         # The part of R0 below double precision.

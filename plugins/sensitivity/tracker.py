@@ -148,7 +148,7 @@ class Tracker:
             else:
                 self._removed[key] += 1
                 if self._metric is not None:
-                    self._removed_rows.setdefault(key, []).append(rows[i].copy())
+                    self._removed_rows.setdefault(key, []).append(rows[i])
         if self._metric is None:
             return
         if mine.any():
@@ -323,11 +323,11 @@ class Tracker:
 
     # -- passes over the changed data -------------------------------------------------------------------------------
 
-    def _data(self, X1: Any, y1: Any) -> Any:
-        rows = losses.signed_rows(X1, y1, self.summary.d)
-        if rows.shape[0] != self.n1 or not np.array_equal(fingerprint(digests(rows)), self._mark):
+    def _data(self, X1: Any, y1: Any) -> tuple[Any, np.ndarray]:
+        rows, sign = losses.checked_rows(X1, y1, self.summary.d)
+        if rows.shape[0] != self.n1 or not np.array_equal(fingerprint(digests(rows, sign)), self._mark):
             raise ValueError("the rows must be exactly those of the changed data")
-        return rows
+        return rows, sign
 
     def refine(self, X1: Any, y1: Any, passes: int = 1) -> None:
         """Level "newton": ``passes`` passes over all of the changed data (n1, d), each with its exact gradient.
@@ -338,9 +338,9 @@ class Tracker:
         """
         if passes < 1:
             raise ValueError(f"passes must be at least 1, got {passes}")
-        rows = self._data(X1, y1)
+        rows, sign = self._data(X1, y1)
         self._points = refined_points(
-            self.summary, self._metric, self._answer(), self.G, (self._value, self._value_error), rows, passes
+            self.summary, self._metric, self._answer(), self.G, (self._value, self._value_error), rows, sign, passes
         )
 
     def segment(self, eta: Any, X1: Any, y1: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
@@ -348,11 +348,11 @@ class Tracker:
 
         Certified, but next to no tighter than the sphere (psi <= 0). ValueError when they are not the tracked rows.
         """
-        E, rows = intervals.directions(eta, self.summary.d), self._data(X1, y1)
+        E, (rows, sign) = intervals.directions(eta, self.summary.d), self._data(X1, y1)
         s, mu, G, dG = self.summary, self._mu, self.G, self._dG()
         centre, radius = intervals.ball_parts(s.w0, G, mu, np.inf)
         at = s.w0 - G / mu
-        there = loss_sum(s.loss, rows, at)
+        there = loss_sum(s.loss, rows, at, sign)
         g = (mu * at + there.gradient).astype(float)
         dg = there.error + 4 * UNIT * (mu * np.abs(at) + np.abs(g))
         wide = radius * (1 + 8 * UNIT * (s.d + 8)) + float(np.linalg.norm(dG)) / mu

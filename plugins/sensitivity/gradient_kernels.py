@@ -1,0 +1,126 @@
+"""One pass over rows: margins, slopes and the gradient, in compensated double precision (pure nopython functions)."""
+
+import math
+
+from onlinekit.jit import kernel
+
+_U = 2.0**-53
+_SPLIT = 134217729.0  # 2^27 + 1 (Dekker)
+
+
+@kernel
+def product_error(x, w, p):
+    """x w - p exactly, p = fl(x w) (Dekker's product)."""
+    c = _SPLIT * x
+    xh = c - (c - x)
+    xl = x - xh
+    c = _SPLIT * w
+    wh = c - (c - w)
+    wl = w - wh
+    return ((xh * wh - p) + xh * wl + xl * wh) + xl * wl
+
+
+@kernel
+def sum_error(a, b, t):
+    """a + b - t exactly, t = fl(a + b) (Knuth's sum)."""
+    part = t - a
+    return (a - (t - part)) + (b - part)
+
+
+@kernel
+def loss_terms(squared, high, low, size, length, out):
+    """phi, phi' and their errors at the margin high + low: out = (phi, error, phi', error, z).
+
+    |high + low - z| <= 4 (length + 2)^2 u^2 size, size = sum |x_j w_j| (Ogita, Rump, Oishi, dot2).
+    """
+    z = high + low
+    tail = 4.0 * (length + 2.0) * (length + 2.0) * _U * _U * size
+    if squared:
+        t = (1.0 - high) - low
+        # 1 - high is rounded once and the rest once more.
+        rough = 2.0 * _U * (abs(t) + abs(low)) + tail
+        t = max(t, 0.0)
+        out[0], out[1] = t * t, 2.0 * t * rough + rough * rough + 2.0 * _U * t * t
+        out[2], out[3] = -2.0 * t, 2.0 * rough
+    else:
+        off = 2.0 * _U * abs(z) + tail
+        e = math.exp(-abs(z))
+        slope = -e / (1.0 + e) if z > 0.0 else -1.0 / (1.0 + e)
+        value = math.log1p(e) + max(-z, 0.0)
+        # |phi''| <= |phi'|, and exp, log1p and the division are right to a few units.
+        out[0], out[1] = value, 8.0 * _U * value + abs(slope) * off * 1.01 + off * off
+        out[2], out[3] = slope, abs(slope) * (8.0 * _U + 1.01 * off) + off * off
+    out[4] = z
+    return 0
+
+
+@kernel
+def sum_dense(rows, sign, w, squared, high, low, error, squares, z, slope, terms):
+    """Sums over sign_i rows_i (n, d) at w (d,): gradient = high + low -+ error, squares (d,); z, slope (n,).
+
+    terms (6,) is scratch; on return terms[0] = sum phi and terms[1] its error.
+    """
+    value, rest, doubt = 0.0, 0.0, 0.0
+    for i in range(rows.shape[0]):
+        zh, zl, size, length = 0.0, 0.0, 0.0, 0.0
+        for j in range(rows.shape[1]):
+            x = rows[i, j]
+            if x != 0.0:
+                p = x * w[j]
+                t = zh + p
+                zl += sum_error(zh, p, t) + product_error(x, w[j], p)
+                zh = t
+                size += abs(p)
+                length += 1.0
+        s = sign[i]
+        loss_terms(squared, s * zh, s * zl, size, length, terms)
+        t = value + terms[0]
+        rest += sum_error(value, terms[0], t)
+        value = t
+        doubt += terms[1]
+        z[i], slope[i] = terms[4], terms[2]
+        along, off = s * terms[2], terms[3] + 2.0 * _U * abs(terms[2])
+        for j in range(rows.shape[1]):
+            x = rows[i, j]
+            if x != 0.0:
+                p = along * x
+                t = high[j] + p
+                low[j] += sum_error(high[j], p, t)
+                high[j] = t
+                error[j] += abs(x) * off
+                squares[j] += x * x
+    terms[0], terms[1] = value + rest, doubt + 4.0 * _U * value
+    return 0
+
+
+@kernel
+def sum_sparse(indptr, indices, data, sign, w, squared, high, low, error, squares, z, slope, terms):
+    """The same over CSR rows without duplicate entries."""
+    value, rest, doubt = 0.0, 0.0, 0.0
+    for i in range(len(indptr) - 1):
+        zh, zl, size = 0.0, 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            x, v = data[k], w[indices[k]]
+            p = x * v
+            t = zh + p
+            zl += sum_error(zh, p, t) + product_error(x, v, p)
+            zh = t
+            size += abs(p)
+        s = sign[i]
+        loss_terms(squared, s * zh, s * zl, size, float(indptr[i + 1] - indptr[i]), terms)
+        t = value + terms[0]
+        rest += sum_error(value, terms[0], t)
+        value = t
+        doubt += terms[1]
+        z[i], slope[i] = terms[4], terms[2]
+        along, off = s * terms[2], terms[3] + 2.0 * _U * abs(terms[2])
+        for k in range(indptr[i], indptr[i + 1]):
+            j, x = indices[k], data[k]
+            p = along * x
+            t = high[j] + p
+            low[j] += sum_error(high[j], p, t)
+            high[j] = t
+            error[j] += abs(x) * off
+            squares[j] += x * x
+    terms[0], terms[1] = value + rest, doubt + 4.0 * _U * value
+    return 0
