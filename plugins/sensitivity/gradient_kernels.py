@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from onlinekit.jit import kernel
 
 _U = 2.0**-53
@@ -9,7 +11,7 @@ _SPLIT = 134217729.0  # 2^27 + 1 (Dekker)
 
 
 @kernel
-def product_error(x, w, p):
+def product_error(x: float, w: float, p: float) -> float:
     """x w - p exactly, p = fl(x w) (Dekker's product)."""
     c = _SPLIT * x
     xh = c - (c - x)
@@ -21,14 +23,14 @@ def product_error(x, w, p):
 
 
 @kernel
-def sum_error(a, b, t):
+def sum_error(a: float, b: float, t: float) -> float:
     """a + b - t exactly, t = fl(a + b) (Knuth's sum)."""
     part = t - a
     return (a - (t - part)) + (b - part)
 
 
 @kernel
-def loss_terms(squared, high, low, size, length, out):
+def loss_terms(squared: bool, high: float, low: float, size: float, length: float, out: np.ndarray) -> int:
     """phi, phi' and their errors at the margin high + low: out = (phi, error, phi', error, z).
 
     |high + low - z| <= 4 (length + 2)^2 u^2 size, size = sum |x_j w_j| (Ogita, Rump, Oishi, dot2).
@@ -55,7 +57,19 @@ def loss_terms(squared, high, low, size, length, out):
 
 
 @kernel
-def sum_dense(rows, sign, w, squared, high, low, error, squares, z, slope, terms):
+def sum_dense(
+    rows: np.ndarray,
+    sign: np.ndarray,
+    w: np.ndarray,
+    squared: bool,
+    high: np.ndarray,
+    low: np.ndarray,
+    error: np.ndarray,
+    squares: np.ndarray,
+    z: np.ndarray,
+    slope: np.ndarray,
+    terms: np.ndarray,
+) -> int:
     """Sums over sign_i rows_i (n, d) at w (d,): gradient = high + low -+ error, squares (d,); z, slope (n,).
 
     terms (6,) is scratch; on return terms[0] = sum phi and terms[1] its error.
@@ -94,7 +108,21 @@ def sum_dense(rows, sign, w, squared, high, low, error, squares, z, slope, terms
 
 
 @kernel
-def sum_sparse(indptr, indices, data, sign, w, squared, high, low, error, squares, z, slope, terms):
+def sum_sparse(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    sign: np.ndarray,
+    w: np.ndarray,
+    squared: bool,
+    high: np.ndarray,
+    low: np.ndarray,
+    error: np.ndarray,
+    squares: np.ndarray,
+    z: np.ndarray,
+    slope: np.ndarray,
+    terms: np.ndarray,
+) -> int:
     """The same over CSR rows without duplicate entries."""
     value, rest, doubt = 0.0, 0.0, 0.0
     for i in range(len(indptr) - 1):
