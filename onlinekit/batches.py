@@ -105,8 +105,9 @@ class _Dense:
         self.n = len(self.values)
 
     def finite(self, lenient: bool) -> np.ndarray:
-        if math.isfinite(self.values.sum()):  # the usual batch; finite values can also sum to infinity
-            return np.ones(self.n, dtype=bool)
+        with np.errstate(invalid="ignore", over="ignore"):
+            if math.isfinite(self.values.sum()):  # the usual batch; finite values can also sum to infinity
+                return np.ones(self.n, dtype=bool)
         good = np.isfinite(self.values).all(axis=1)
         if not lenient and not good.all():
             self._complain(~np.isfinite(self.values))

@@ -11,7 +11,7 @@ import numpy as np
 from river import base
 
 from onlinekit import batches, frames
-from onlinekit.batches import is_sparse, valid_weight
+from onlinekit.batches import valid_weight
 from onlinekit.jit import direct
 from onlinekit.labels import BinaryLabels, ClassLabels
 from onlinekit.scaling import finite, fresh
@@ -143,21 +143,29 @@ class ArrayClassifier(base.MiniBatchClassifier):
         """Gather what every call needs; after every change of shape."""
         self._args = (self._stats, *self._arrays.values(), *self._hyper())
         self._n = len(self._schema)
+        self._few = (
+            self._n // 8 if self.sparse and self._n >= 256 else -1
+        )  # entries of a row that goes to the sparse kernels, at most
         # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
         self._pool: list[_Buffer] = []
+        self._thin: list[_Buffer] = []  # those without a row, for sparse ones
         # What the way of the usual sample needs, gathered by the first sample that has gone the general way.
         self._learning: tuple[Any, ...] | None = None
         self._predicting: tuple[Any, ...] | None = None
 
-    def _take(self) -> _Buffer:
+    def _take(self, thin: bool = False) -> _Buffer:
         try:
-            return self._pool.pop()
+            return self._thin.pop() if thin else self._pool.pop()
         except IndexError:
-            return _Buffer(self._n, max(2, len(self._labels)), (*self._scratch(), *self._args))
+            return _Buffer(0 if thin else self._n, max(2, len(self._labels)), (*self._scratch(), *self._args))
+
+    def _give_back(self, buffer: _Buffer) -> None:
+        pool = self._pool if len(buffer.row) == self._n else self._thin
+        pool.append(buffer)
 
     def _is_sparse(self, entries: int) -> bool:
         """Whether a row with so many entries goes to the sparse kernels."""
-        return self.sparse and is_sparse(entries, self._n)
+        return entries <= self._few
 
     def _grow_features(self, names: Sequence[Any]) -> None:
         start = len(self._schema)
@@ -194,7 +202,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for derived in ("_args", "_pool", "_schema", "_labels", "_n", "_learning", "_predicting"):
+        for derived in ("_args", "_pool", "_thin", "_schema", "_labels", "_n", "_few", "_learning", "_predicting"):
             del state[derived]
         if not self.standardize:
             del state["_stats"]  # says nothing then
@@ -256,39 +264,62 @@ class ArrayClassifier(base.MiniBatchClassifier):
             return None
         return buffer
 
+    def _take_thin(self, x: dict[Any, Any]) -> _Buffer | None:
+        """A buffer that holds the entries of a sparse row of known features; None for any other."""
+        if len(x) > self._few:
+            return None
+        try:
+            index, value = self._schema.entries(x, known=True)
+        except UNUSUAL:
+            return None
+        buffer = self._take(thin=True)
+        buffer.index, buffer.value = index, value
+        return buffer
+
     def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
-        k, w = self._labels.find(y), valid_weight(w)
-        index, value = self._schema.entries(x)
-        if not finite(value):
-            raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-        if k < 0:
-            k = self._add_class(y)
-        if (index < 0).any():
-            self._grow_features(self._schema.unknown(x))
+        k = self._labels.find(y)
+        w = 1.0 if w == 1.0 else valid_weight(w)
+        buffer = self._take_thin(x) if k >= 0 else None
+        if buffer is None:
             index, value = self._schema.entries(x)
-        buffer = self._take()
-        if self._is_sparse(len(x)):
-            status = self.kernels.learn_sparse(index, value, k, w, *buffer.args)
+            if not finite(value):
+                raise self._schema.complaint(x) or ValueError("a value of x is not finite")
+            if k < 0:
+                k = self._add_class(y)
+            if (index < 0).any():
+                self._grow_features(self._schema.unknown(x))
+            buffer = self._take_thin(x)
+        if buffer is not None:
+            status = self.kernels.learn_sparse(buffer.index, buffer.value, k, w, *buffer.args)
         else:
-            buffer.fill(index, value)
+            buffer = self._take()
+            buffer.fill(*self._schema.entries(x))
             arguments = (buffer.row, k, w, *buffer.args)
             status = self.kernels.learn(*arguments)
             if self._learning is None:
                 schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
                 self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
         if status < 0:
-            raise ValueError("the sample would make the state infinite or NaN; nothing was learned from it")
-        self._pool.append(buffer)
+            raise self._schema.complaint(x) or ValueError(
+                "the sample would make the state infinite or NaN; nothing was learned from it"
+            )
+        self._give_back(buffer)
 
     def _predict(self, x: dict[Any, Any]) -> tuple[int, _Buffer]:
         """(class index, buffer with the probabilities) for a sample of any kind."""
+        buffer = self._take_thin(x)
+        if buffer is not None:
+            winner = self.kernels.predict_sparse(buffer.index, buffer.value, buffer.out, *buffer.args)
+            if winner >= 0:
+                return winner, buffer
         buffer = self._take_packed(x)
         if buffer is None:
-            buffer = self._take()
             index, value = self._entries(x)
             if self._is_sparse(len(index)):
+                buffer = self._take(thin=True)
                 return self.kernels.predict_sparse(index, value, buffer.out, *buffer.args), buffer
+            buffer = self._take()
             buffer.fill(index, value)
         arguments = (buffer.row, buffer.out, *buffer.args)
         winner = self.kernels.predict(*arguments)
@@ -336,7 +367,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         if len(names) < 2:
             return names[0] if names else None
         winner, buffer = self._predict(x)
-        self._pool.append(buffer)
+        self._give_back(buffer)
         return names[winner]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
@@ -346,7 +377,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
             return {name: 1.0 for name in names}
         _, buffer = self._predict(x)
         result = dict(zip(names, buffer.out.tolist(), strict=True))
-        self._pool.append(buffer)
+        self._give_back(buffer)
         return result
 
     # -- batches -------------------------------------------------------------------------------------------
@@ -378,13 +409,15 @@ class ArrayClassifier(base.MiniBatchClassifier):
 class _Buffer:
     """What one call writes to: a row, the probabilities, scratch (in the arguments of every kernel call)."""
 
-    __slots__ = ("args", "out", "row", "values")
+    __slots__ = ("args", "index", "out", "row", "value", "values")
 
     def __init__(self, features: int, classes: int, args: tuple[Any, ...]) -> None:
         self.row = np.empty(features)
         self.out = np.empty(classes)
         self.args = args
         self.values: tuple[Any, ...] | None = None  # what the row was packed from
+        self.index: Any = None
+        self.value: Any = None
 
     def fill(self, index: np.ndarray, value: np.ndarray) -> None:
         self.values = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -37,14 +38,20 @@ class Schema:
     def __init__(self, names: Iterable[Hashable] = ()) -> None:
         self.names: list[Any] = list(names)
         self.index = {name: j for j, name in enumerate(self.names)}
-        self._prepare()
+        self._packers: dict[int, tuple[struct.Struct, struct.Struct]] = {}
 
-    def _prepare(self) -> None:
-        n = len(self.names)
-        self.pack_into = struct.Struct(f"{n}d").pack_into
+    # These two take time of the order of all features, so they are made when first asked for: a stream of sparse rows
+    # that brings new features all the time never does.
+    @cached_property
+    def values(self) -> Any:
+        """The values of a dict in the order of the features; KeyError when one is missing."""
         # itemgetter of one key returns the bare value, so a row of one or none goes the general way.
-        self.values = itemgetter(*self.names) if n > 1 else None
-        self._rows: dict[int, tuple[struct.Struct, struct.Struct]] = {}
+        return itemgetter(*self.names) if len(self.names) > 1 else None
+
+    @cached_property
+    def pack_into(self) -> Any:
+        """struct's pack_into for a row."""
+        return struct.Struct(f"{len(self.names)}d").pack_into
 
     def __len__(self) -> int:
         return len(self.names)
@@ -59,7 +66,8 @@ class Schema:
         for name in names:
             self.index[name] = len(self.names)
             self.names.append(name)
-        self._prepare()
+        self.__dict__.pop("values", None)
+        self.__dict__.pop("pack_into", None)
 
     def pack(self, x: Mapping[Any, Any], row: Any) -> bool:
         """Fill `row` (length len(self)) from a dict; True when the dict has a feature not known yet.
@@ -67,7 +75,7 @@ class Schema:
         Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
         """
         try:
-            self.pack_into(row, 0, *self.values(x))  # type: ignore[misc]
+            self.pack_into(row, 0, *self.values(x))
             return len(x) > len(self.names)
         except (KeyError, TypeError, struct.error, OverflowError):
             index, value = self.entries(x)
@@ -76,29 +84,28 @@ class Schema:
             row[index[known]] = value[known]
             return not known.all()
 
-    def entries(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """(column (m,) int64, value (m,) float64) of a dict's m entries in their order; column -1 if not known.
+    def entries(self, x: Mapping[Any, Any], known: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """(column (m,) int64, value (m,) float64) of a dict's m entries in their order.
 
-        Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
+        The column of a feature not known is -1; KeyError instead if `known` is asked for. Raises TypeError naming the
+        feature whose value is no number. Finiteness is the kernels' to check.
         """
-        if not isinstance(x, Mapping):
+        if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
         m = len(x)
-        index, value = np.empty(m, dtype=np.int64), np.empty(m)
-        integers, floats = self._packers(m)
+        index: Any = np.empty(m, dtype=np.int64)
+        value: Any = np.empty(m)
         try:
-            floats.pack_into(value.data, 0, *x.values())
+            integers, floats = self._packers[m]
+        except KeyError:
+            integers, floats = self._packers[m] = struct.Struct(f"{m}q"), struct.Struct(f"{m}d")
+        try:
+            floats.pack_into(value, 0, *x.values())
         except (TypeError, struct.error, OverflowError):
             raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
-        integers.pack_into(index.data, 0, *map(self.index.get, x, repeat(-1)))
+        columns = map(self.index.__getitem__, x) if known else map(self.index.get, x, repeat(-1))
+        integers.pack_into(index, 0, *columns)
         return index, value
-
-    def _packers(self, m: int) -> tuple[struct.Struct, struct.Struct]:
-        try:
-            return self._rows[m]
-        except KeyError:
-            self._rows[m] = struct.Struct(f"{m}q"), struct.Struct(f"{m}d")
-            return self._rows[m]
 
     def pack_valid(self, x: Mapping[Any, Any], row: np.ndarray) -> None:
         """Fill `row`, taking a value that is no finite number as absent (0.0)."""

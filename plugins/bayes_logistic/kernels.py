@@ -126,7 +126,7 @@ def look(
     n = work.shape[1] - SPARE
     z = work[Z]
     same = z[n + 1] == state[0, STEPS]
-    if stats.shape[1] == 0:
+    if stats[4, 2] != 0.0:
         for j in range(n):
             same &= z[j + 1] == x[j]
     else:
@@ -136,7 +136,7 @@ def look(
             z[j + 1] = value
     if same:
         return True
-    if stats.shape[1] == 0:
+    if stats[4, 2] != 0.0:
         for j in range(n):
             z[j + 1] = x[j]
     z[0] = hyper[INTERCEPT]
@@ -167,7 +167,7 @@ def learn(
     if y > 1:
         return unlabelled(x, state, hyper)
     n = work.shape[1] - SPARE
-    if stats.shape[1] > 0:
+    if stats[4, 2] == 0.0:
         for j in range(n):
             if not abs(x[j]) < X_MAX:
                 return -1

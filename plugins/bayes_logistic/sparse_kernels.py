@@ -78,7 +78,7 @@ def learn_sparse(
         for k in range(state.shape[0]):
             state[k, COUNT] *= hyper[ALPHA]
         return 0
-    if stats.shape[1] > 0:
+    if stats[4, 2] == 0.0:
         for i in range(entries):
             if not abs(value[i]) < X_MAX:
                 return -1

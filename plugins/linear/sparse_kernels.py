@@ -6,7 +6,7 @@ index, value (m,) the entries of a row; rows t of a batch hold the entries indpt
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit.scaling import watch_sparse
+from onlinekit.scaling import finite, watch_sparse
 from onlinekit_plugins.linear.products import dot_sparse, move_sparse, sigmoid, square_sparse
 from onlinekit_plugins.linear.rules import PA_I, pull, pulls, shrink, softmax
 
@@ -56,7 +56,9 @@ def step_many_sparse(index, value, y, w, stats, weights, intercept, rule, lr, in
 
 @kernel
 def learn_sparse(index, value, y, w, stats, weights, intercept, hyper):
-    """One step, in O(m); the penalty l2, where there is one, in O(capacity)."""
+    """One step, in O(m); the penalty l2, where there is one, in O(capacity); -1 when not finite, and no change."""
+    if not finite(value):
+        return -1
     rule, lr, intercept_lr, l2, C = hyper[0], hyper[1], hyper[2], hyper[3], hyper[4]
     if weights.shape[0] == 1:
         step_two_sparse(index, value, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C)
@@ -67,7 +69,9 @@ def learn_sparse(index, value, y, w, stats, weights, intercept, hyper):
 
 @kernel
 def predict_sparse(index, value, out, stats, weights, intercept, hyper):
-    """out = probabilities; the winner's index."""
+    """out = probabilities; the winner's index, -1 when the row is not finite."""
+    if not finite(value):
+        return -1
     if weights.shape[0] == 1:
         return score_two_sparse(index, value, out, stats, weights, intercept)
     return score_many_sparse(index, value, out, stats, weights, intercept)
