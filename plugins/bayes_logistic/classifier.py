@@ -132,7 +132,7 @@ class BayesianLogisticRegression(Posterior):
         super().__init__(standardize=standardize, on_invalid=on_invalid)
         groups, state = self._groups(), self._arrays["state"]
         state[:, layout.STARTED] = 1.0  # the intercept is there from the start
-        state[:, layout.STEPS] = 1.0  # so that fresh scratch, all 0, is of no step
+        state[:, layout.STEPS] = 1.0
         state[:, layout.RATES :: 2] = np.transpose([AUTO_RATES]) if drift == "auto" else groups
         self._arrays["cov"][:, 0] = prior_var
         self._arrays["weights"][:, layout.GROUP, 0] = groups.index(self._rate(INTERCEPT))
@@ -159,8 +159,9 @@ class BayesianLogisticRegression(Posterior):
         return {"columns": columns, "cells": columns if self._form == "diag" else columns * (columns + 1) // 2}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
-        m = len(self._arrays["state"])
-        return (np.zeros((2 + 3 * m, len(self._schema) + layout.SPARE)),)
+        work = np.empty((2 + 3 * len(self._arrays["state"]), len(self._schema) + layout.SPARE))
+        work[layout.Z, -2] = 0.0  # of no step: they are counted from 1
+        return (work,)
 
     def _hyper(self) -> tuple[Any, ...]:
         numbers = (self.prior_var, self.alpha, MODES[self.drift], self.bounded, self.update == "adf",
@@ -176,12 +177,21 @@ class BayesianLogisticRegression(Posterior):
         return list(dict.fromkeys(rates or [0.0]))
 
     def _features_added(self, names: Sequence[Any], start: int) -> None:
-        weights, state, groups = self._arrays["weights"], self._arrays["state"], self._groups()
-        for k, name in enumerate(names, start + 1):
-            g = groups.index(self._rate(name))
-            weights[:, layout.GROUP, k] = g
-            weights[:, layout.SINCE, k] = state[:, layout.RATES + 2 * g + 1]
-            self._arrays["cov"][:, k if self._form == "diag" else k * (k + 3) // 2] = self.prior_var
+        weights, state, columns = (
+            self._arrays["weights"],
+            self._arrays["state"],
+            slice(start + 1, len(self._schema) + 1),
+        )
+        groups = self._groups()
+        g = (
+            [groups.index(self._rate(name)) for name in names]
+            if len(groups) > 1
+            else np.zeros(len(names), dtype=np.int64)
+        )
+        weights[:, layout.GROUP, columns] = g
+        weights[:, layout.SINCE, columns] = state[:, layout.RATES + 1 :: 2][:, g]
+        k = np.arange(columns.start, columns.stop)
+        self._arrays["cov"][:, k if self._form == "diag" else k * (k + 3) // 2] = self.prior_var
 
     def _make_labels(self, names: Sequence[Any]) -> BinaryLabels:
         return PartialLabels()
