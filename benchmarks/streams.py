@@ -164,10 +164,7 @@ def cells(X: np.ndarray, y: list[Any], quick: bool) -> Iterator[tuple[str, str, 
 def measure(args: argparse.Namespace, file: Path) -> None:
     """Run what is not in the file yet, appending each finished cell."""
     done = {(c["stream"], c["library"], c["learner"], c["seed"]) for c in lines(file)}
-    streams = [*BUNDLED] if args.quick else [*BUNDLED, *FILES]
-    for stream in streams:
-        if args.stream and stream not in args.stream:
-            continue
+    for stream in args.stream or ([*BUNDLED] if args.quick else [*BUNDLED, *FILES]):
         loaded = read(stream, args.data)
         if loaded is None:
             print(f"{stream}: no file, left out")
