@@ -21,6 +21,9 @@ _HOME = {
     "Verdict": "monitor",
     "load": "state",
     "save": "state",
+    "StateError": "state",
+    "StreamError": "streams",
+    "open_stream": "streams",
     "kernel": "jit",
 }
 _MODULES = {"evaluate", "streams", "testing", "report"}
