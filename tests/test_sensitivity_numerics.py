@@ -1,0 +1,206 @@
+"""The parts below the certificates: sums, digests, factors, curvature bounds; each against an obvious reference."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import cholesky, solve_triangular
+from threadpoolctl import threadpool_limits
+
+from onlinekit_plugins.sensitivity.added import AddedRows
+from onlinekit_plugins.sensitivity.curvature import CurvatureBound, margin_slack
+from onlinekit_plugins.sensitivity.gradient import loss_sum
+from onlinekit_plugins.sensitivity.gradient_kernels import product_error, sum_error
+from onlinekit_plugins.sensitivity.kernels import change_factor
+from onlinekit_plugins.sensitivity.losses import eigenvalue_bound
+from onlinekit_plugins.sensitivity.rows import digests, fingerprint, keys, pack_counter, unpack_counter
+
+LOSSES = ["logistic", "squared_hinge"]
+number = st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-100)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+@settings(deadline=None)
+@given(number, number)
+def test_errors_of_a_sum_and_a_product_are_exact(a, b):
+    total, product = a + b, a * b
+    assert Fraction(total) + Fraction(sum_error(a, b, total)) == Fraction(a) + Fraction(b)
+    assert Fraction(product) + Fraction(product_error(a, b, product)) == Fraction(a) * Fraction(b)
+
+
+def exact_sum(loss, rows, w):
+    """Gradient and value with mpmath."""
+    import mpmath as mp
+
+    with mp.workdps(60):
+        gradient, value = [mp.mpf(0)] * len(w), mp.mpf(0)
+        for row in rows:
+            z = mp.fsum(mp.mpf(float(a)) * mp.mpf(float(b)) for a, b in zip(row, w, strict=True))
+            if loss == "logistic":
+                slope, phi = -1 / (1 + mp.exp(z)), mp.log(1 + mp.exp(-z))
+            else:
+                slope, phi = -2 * max(1 - z, mp.mpf(0)), max(1 - z, mp.mpf(0)) ** 2
+            gradient = [g + slope * mp.mpf(float(a)) for g, a in zip(gradient, row, strict=True)]
+            value += phi
+        return gradient, value
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(LOSSES), st.sampled_from([1e-3, 1.0, 30.0]), st.booleans())
+def test_a_gradient_is_within_its_error(seed, loss, size, kink):
+    import mpmath as mp
+
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(12, 4)) * 10.0 ** rng.integers(-3, 5, 4) * (rng.random((12, 4)) < 0.7)
+    w = size * rng.normal(size=4) / np.maximum(np.abs(rows).max(axis=0), 1e-9)
+    if kink:  # margins next to 1, and sums that cancel
+        rows = np.vstack([rows, -rows[:3], rows[3:6] / np.where(rows[3:6] @ w == 0, 1, rows[3:6] @ w)[:, None]])
+    sign = rng.choice([-1.0, 1.0], len(rows))
+    gradient, value = exact_sum(loss, rows * sign[:, None], w)
+    for given_rows in (rows, sp.csr_matrix(rows)):
+        found = loss_sum(loss, given_rows, w, sign)
+        for j in range(4):
+            high = float(found.gradient[j])
+            got = mp.mpf(high) + mp.mpf(float(found.gradient[j] - high))
+            assert abs(got - gradient[j]) <= found.error[j]
+            assert found.error[j] <= 1e-13 * (1 + np.abs(rows).sum(axis=0)[j]) * (1 + np.abs(rows @ w).max())
+        assert abs(mp.mpf(found.value) - value) <= found.value_error
+        np.testing.assert_allclose(found.squares, (rows**2).sum(axis=0), rtol=1e-8)
+        np.testing.assert_allclose(found.z, (rows * sign[:, None]) @ w, rtol=1e-9, atol=1e-9)
+
+
+def test_digests_tell_rows_apart_and_do_not_mind_the_form():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-1, 2, (3000, 40)).astype(float)
+    rows[5], rows[6] = 0.0, -0.0
+    sign = rng.choice([-1.0, 1.0], 3000)
+    table = digests(rows, sign)
+    np.testing.assert_array_equal(table, digests(sp.csr_matrix(rows), sign))
+    np.testing.assert_array_equal(table, digests(rows * sign[:, None]))
+    explicit = sp.csr_matrix(rows)
+    explicit.data[:50] = 0.0  # stored zeros
+    np.testing.assert_array_equal(digests(explicit), digests(explicit.toarray()))
+    distinct = {row.tobytes() for row in rows * sign[:, None] + 0.0}
+    assert len(set(keys(table))) == len(distinct)
+    order = rng.permutation(3000)
+    np.testing.assert_array_equal(fingerprint(table), fingerprint(table[order]))
+    assert not np.array_equal(fingerprint(table), fingerprint(np.vstack([table[1:], table[1:2]])))
+    assert not np.array_equal(fingerprint(table), fingerprint(np.vstack([table, digests(np.zeros((1, 40)))])))
+    # Binary rows differ in few bits; no two of them may meet in either half.
+    binary = digests(np.array([[int(b) for b in f"{i:012b}"] for i in range(4096)], dtype=float))
+    assert len(np.unique(binary[:, 0])) == len(np.unique(binary[:, 1])) == 4096
+    from collections import Counter
+
+    counter = Counter(keys(table))
+    assert unpack_counter(*pack_counter(counter)) == counter
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 30))
+def test_rank_one_changes_are_the_factor_of_scratch(seed, d):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-3, 3, d)
+    X = rng.normal(size=(d + 20, d)) * scale
+    N = X.T @ X + 0.1 * np.diag(scale**2)
+    R = np.array(cholesky(N), order="C")
+    new = rng.normal(size=(6, d)) * scale
+    assert change_factor(R, new.copy(), True) == 6
+    assert change_factor(R, X[:4].copy(), False) == 4
+    want = N + new.T @ new - X[:4].T @ X[:4]
+    size = np.sqrt(np.diag(N + new.T @ new))
+    # The error that the streaming metric allows for: 32 (d+8) u s_j s_k an operation.
+    assert np.all(np.abs(R.T @ R - want) <= 10 * 32 * (d + 8) * 2.0**-53 * np.outer(size, size))
+    before = R.copy()
+    assert change_factor(R, 2 * R[:1].copy(), False) == 0  # more than there is: refused, nothing changed
+    np.testing.assert_array_equal(R, before)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.floats(0, 10))
+def test_eigenvalue_bounds_are_above(seed, d, enough):
+    X = np.random.default_rng(seed).normal(size=(d + 3, d)) * np.random.default_rng(seed + 1).random(d)
+    exact = np.linalg.eigvalsh(X.T @ X)[-1]
+    bound = eigenvalue_bound(X.T @ X, enough)
+    assert exact <= bound and (bound <= enough or bound <= exact * (1 + 1e-9) + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(LOSSES), st.floats(0.01, 4.0), st.booleans())
+def test_curvature_bounds_are_above_what_moves_do(seed, loss, rho, added):
+    """eps of the path's average and of its end point, against the Hessians themselves on random moves."""
+    rng = np.random.default_rng(seed)
+    n, d = 25, 3
+    X, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    if seed % 3 == 0:
+        X[:5] /= (X[:5] @ w)[:, None]  # on the kink
+
+    def weights(z):
+        p = 1 / (1 + np.exp(-z))
+        return p * (1 - p) if loss == "logistic" else 2.0 * (z < 1)
+
+    z = X @ w
+    M = (X * weights(z)[:, None]).T @ X + 0.3 * np.eye(d)
+    L = cholesky(M, lower=True)
+    T = solve_triangular(L, X.T, lower=True).T
+    slack = margin_slack(X, w)
+    if added:
+        rows = AddedRows(loss, d, 1.0)
+        rows.extend([bytes([i]) * 16 for i in range(n)], X, T, z, slack)
+        m3, m4 = rows.constants(0.0) if loss == "logistic" else (0.0, 0.0)
+
+        def bound(gained, point):
+            if loss == "logistic":
+                return m3 * rho + m4 * rho**2 / 2 if point else m3 * rho / 2 + m4 * rho**2 / 6
+            return rows.squared_hinge(rho, gained, point, 0.0)
+
+    else:
+        fit = CurvatureBound(loss, T, z, slack, 1.0)
+
+        def bound(gained, point):
+            return float(fit.pointwise(rho, gained) if point else fit.average(rho, gained))
+
+    for _ in range(8):
+        u = rng.normal(size=d)
+        u *= rho / np.sqrt(u @ M @ u)
+        path = (np.arange(400) + 0.5) / 400
+        average = weights(z + path[:, None] * (X @ u)).mean(axis=0)
+        for moved, point in ((average, False), (weights(z + X @ u), True)):
+            change = solve_triangular(L, (X * (moved - weights(z))[:, None]).T @ X, lower=True)
+            values = np.linalg.eigvalsh(solve_triangular(L, change.T, lower=True))
+            fuzz = 1e-9 if point or loss == "logistic" else 2 / 400 * np.sum(T * T)  # of the grid
+            assert values[-1] <= bound(True, point) + fuzz
+            assert -values[0] <= bound(False, point) + fuzz
+
+
+def test_added_rows_come_and_go():
+    rng = np.random.default_rng(0)
+    for loss in LOSSES:
+        rows, live = AddedRows(loss, 3, 1.0), {}
+        for step in range(200):
+            if live and rng.random() < 0.45:
+                gone = list(rng.choice(list(live), size=min(3, len(live)), replace=False))
+                X, z = rows.pop([bytes(k) for k in gone])
+                for key, row, margin in zip(gone, X, z, strict=True):
+                    want = live.pop(bytes(key))
+                    np.testing.assert_array_equal(row, want[0])
+                    assert margin == want[1]
+            else:
+                key = step.to_bytes(15, "big") + b"\x01"  # NumPy cuts zeros off the end of bytes
+                X, z = rng.normal(size=(1, 3)), rng.normal(size=1)
+                rows.extend([key], X, X, z, np.full(1, 1e-12))
+                live[key] = (X[0], z[0])
+            assert rows.n == len(live) and sorted(rows.keys) == sorted(live)
+            for key in live:
+                assert rows.count(key) == 1
+        fresh = AddedRows(loss, 3, 1.0)
+        X, z = np.array([v[0] for v in live.values()]), np.array([v[1] for v in live.values()])
+        fresh.extend(list(live), X, X, z, np.full(len(z), 1e-12))
+        np.testing.assert_allclose(rows.constants(0.0), fresh.constants(0.0), rtol=1e-9)
