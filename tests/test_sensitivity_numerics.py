@@ -185,7 +185,7 @@ def test_added_rows_come_and_go():
     for loss in LOSSES:
         rows, live = AddedRows(loss, 3, 1.0), {}
         for step in range(200):
-            if live and rng.random() < 0.45:
+            if live and rng.random() < 0.2:
                 gone = list(rng.choice(list(live), size=min(3, len(live)), replace=False))
                 X, z = rows.pop([bytes(k) for k in gone])
                 for key, row, margin in zip(gone, X, z, strict=True):
