@@ -1,0 +1,206 @@
+"""The rows that joined and left the data of a fit: the gradient, the Hessian and the keys that follow them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import losses
+from .gradient import LONG, UNIT_LONG, loss_sum
+from .losses import UNIT
+from .refine import Point
+from .rows import digests, fingerprint, keys, pack_counter, unpack_counter
+from .streaming import HessianMetric
+from .summary import FitSummary
+
+
+class ChangedData:
+    """The state of a Tracker: what is known of F1 at w0, without the rows of the fit."""
+
+    def __init__(self, summary: FitSummary) -> None:
+        self.summary = summary
+        self.n1 = summary.n0
+        self._G = summary.R0.astype(LONG) + summary.R0_rest
+        self._error = summary.R0_error.copy()
+        self._value, self._value_error = summary.value, summary.value_error
+        # Sums of the loss gradients at w0 over the rows that were added and that were removed.
+        self._moved = np.zeros((2, summary.d))
+        self._mark = summary.fingerprint.copy()
+        self._added: Counter[bytes] = Counter()
+        self._removed: Counter[bytes] = Counter()
+        self._removed_rows: dict[bytes, list[np.ndarray]] = {}
+        self._added_norm = 0.0
+        self._metric = HessianMetric(summary) if summary.matrices else None
+        self._points: list[Point] = []
+
+    @property
+    def G(self) -> np.ndarray:
+        """grad F1(w0), (d,)."""
+        return self._G.astype(float)
+
+    @property
+    def n_added(self) -> int:
+        """Rows in the data that the fit did not have."""
+        return self._added.total()
+
+    @property
+    def n_removed(self) -> int:
+        """Rows of the fit that are no longer in the data."""
+        return self._removed.total()
+
+    def _changed(self) -> None:
+        self._points = []
+
+    def _rows(self, X: Any, y: Any) -> Any:
+        if self._metric is not None and sp.issparse(X):
+            X = X.toarray()
+        return losses.signed_rows(X, y, self.summary.d)
+
+    def add(self, X: Any, y: Any) -> None:
+        """Rows (m, d), dense or CSR, or one row (d,), joined the data. O(d^2) a row, less a row in a batch."""
+        rows = self._rows(X, y)
+        if rows.shape[0]:
+            table = digests(rows)
+            self._add(rows, keys(table), fingerprint(table))
+
+    def _add(self, rows: Any, names: list[bytes], mark: np.ndarray) -> None:
+        # A removed row that comes back undoes its removal.
+        left, back = self._removed.copy() if self._removed else Counter(), np.zeros(len(names), dtype=bool)
+        for i, key in enumerate(names if left else ()):
+            if left[key] > 0:
+                left[key] -= 1
+                back[i] = True
+        z = self._shift(rows, mark, 1, ~back, back)
+        for key, again in zip(names, back, strict=True):
+            if again:
+                self._removed[key] -= 1
+                if self._removed_rows:
+                    self._removed_rows[key].pop()
+            else:
+                self._added[key] += 1
+        if self._metric is None:
+            new = rows[~back]
+            self._added_norm += float(losses.row_norms(new) @ losses.row_norms(new)) * (1 + 1e-9)
+            return
+        if not back.all():
+            self._metric.add([k for k, again in zip(names, back, strict=True) if not again], rows[~back], z[~back])
+        if back.any():
+            self._metric.lose(rows[back], z[back], back=True)
+
+    def remove(self, X: Any, y: Any) -> None:
+        """Rows left the data; ValueError for one that is not in it or for the last row. Added rows leave first."""
+        rows = self._rows(X, y)
+        if not rows.shape[0]:
+            return
+        table = digests(rows)
+        names = keys(table)
+        for key, count in Counter(names).items():
+            if count > self._added[key] + self.summary.keys[key] - self._removed[key]:
+                raise ValueError("a row to remove is neither a fit row nor an added one (or was removed before)")
+        if rows.shape[0] >= self.n1:
+            raise ValueError("cannot remove every row: no data would be left")
+        left, mine = Counter({key: self._added[key] for key in names}), np.zeros(len(names), dtype=bool)
+        for i, key in enumerate(names):
+            if left[key] > 0:
+                left[key] -= 1
+                mine[i] = True
+        z = self._shift(rows, fingerprint(table), -1, mine, ~mine)
+        for i, key in enumerate(names):
+            if mine[i]:
+                self._added[key] -= 1
+                if not self._added[key]:
+                    del self._added[key]
+            else:
+                self._removed[key] += 1
+                if self._metric is not None:
+                    self._removed_rows.setdefault(key, []).append(rows[i])
+        if self._metric is None:
+            return
+        if mine.any():
+            self._metric.take([key for key, own in zip(names, mine, strict=True) if own])
+        if not mine.all():
+            self._metric.lose(rows[~mine], z[~mine])
+
+    def _shift(self, rows: Any, mark: np.ndarray, sign: int, added: np.ndarray, removed: np.ndarray) -> np.ndarray:
+        """Move the gradient, its error, n1 and the fingerprint by the rows; their margins."""
+        s, m = self.summary, rows.shape[0]
+        change = loss_sum(s.loss, rows, s.w0)
+        self._G = self._G + sign * (m * LONG(s.C) * s.w0 + change.gradient)
+        self._error += change.error + UNIT_LONG * (8 * m * s.C * np.abs(s.w0) + 4 * np.abs(self.G))
+        self._value += sign * change.value
+        self._value_error += change.value_error + 2 * UNIT * (abs(self._value) + change.value)
+        self.n1 += sign * m
+        for which, (chosen, way) in enumerate(((added, sign), (removed, -sign))):
+            self._moved[which] += way * np.asarray(rows[chosen].T @ change.slope[chosen])
+        with np.errstate(over="ignore"):
+            self._mark = self._mark + mark if sign > 0 else self._mark - mark
+        self._changed()
+        return change.z
+
+    def merge(self, other: ChangedData) -> None:
+        """Take in what another tracker saw: the changes of a disjoint shard of the data; the sums add.
+
+        Both may follow one fit, or each its own shard of the fit's rows, summarised at the same w0, C and loss.
+        Raises ValueError, before anything changes, when the shards do not fit together.
+        """
+        mine, theirs = self.summary, other.summary
+        if (mine.d, mine.C, mine.loss) != (theirs.d, theirs.C, theirs.loss) or not np.array_equal(mine.w0, theirs.w0):
+            raise ValueError("trackers can be merged only when w0, C, loss and the number of features are the same")
+        same = np.array_equal(mine.fingerprint, theirs.fingerprint) and mine.n0 == theirs.n0
+        trial = type(self)(mine if same else mine.merge(theirs))
+        if self._metric is None or other._metric is None:
+            trial._sum((self, other))
+        else:
+            for part in (self._metric, other._metric):
+                trial.add(part.added.X, np.ones(part.added.n))
+            for rows in (self._removed_rows, other._removed_rows):
+                gone = [row for equal in rows.values() for row in equal]
+                trial.remove(np.array(gone).reshape(-1, mine.d), np.ones(len(gone)))
+        self.__dict__.update(trial.__dict__)
+
+    def _sum(self, parts: tuple[ChangedData, ChangedData]) -> None:
+        """Add what the parts saw to a fresh tracker, without their rows."""
+        for part in parts:
+            s = part.summary
+            start = s.R0.astype(LONG) + s.R0_rest
+            self._G = self._G + (part._G - start)
+            self._error = self._error + part._error + 4 * UNIT_LONG * (np.abs(part.G) + np.abs(s.R0) + np.abs(self.G))
+            self._value += part._value - s.value
+            self._value_error += part._value_error + 4 * UNIT * (part._value + s.value + self._value)
+            self.n1 += part.n1 - s.n0
+            self._moved = self._moved + part._moved
+            with np.errstate(over="ignore"):
+                self._mark = self._mark + (part._mark - s.fingerprint)
+            self._added, self._removed = self._added + part._added, self._removed + part._removed
+            self._added_norm += part._added_norm
+        if any(count > self.summary.keys[key] for key, count in self._removed.items()):
+            raise ValueError("the shards are not disjoint: both removed the same row of the fit")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["summary"] = self.summary.__getstate__()
+        high = self.G
+        state["_G"] = (high, (self._G - high).astype(float))
+        state["_added"], state["_removed"] = pack_counter(self._added), pack_counter(self._removed)
+        state["_removed_rows"] = np.array([r for rows in self._removed_rows.values() for r in rows])
+        state["_metric"] = None if self._metric is None else self._metric.__getstate__()
+        state["_points"] = [p.state() for p in self._points]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.summary = object.__new__(FitSummary)
+        self.summary.__setstate__(state["summary"])
+        high, low = state["_G"]
+        self._G = high.astype(LONG) + low
+        self._added, self._removed = unpack_counter(*state["_added"]), unpack_counter(*state["_removed"])
+        gone = np.asarray(state["_removed_rows"]).reshape(-1, self.summary.d)
+        self._removed_rows = {}
+        for key, row in zip(keys(digests(gone)), gone, strict=True):
+            self._removed_rows.setdefault(key, []).append(row)
+        if state["_metric"] is not None:
+            self._metric = HessianMetric.restored(self.summary, state["_metric"])
+        self._points = [Point(**p) for p in state["_points"]]
