@@ -497,3 +497,96 @@ def optimum_exact(X: np.ndarray, y: np.ndarray, C: float, loss: str, w: np.ndarr
             step = mp.lu_solve(H, grad)
             at = [a - s for a, s in zip(at, step, strict=True)]
     raise RuntimeError("no solution")
+
+
+# mpu-fogd
+class NaiveMPUFOGD:
+    """Equations (5)-(7) row by row on dense arrays: z = u x + b, phi = a cos z (or a (cos z, sin z)), whole gradients.
+
+    y is a class index; two classes have one w. `sigma` None: .4 sqrt(2 mean |x|^2) over the rows learned so far.
+    """
+
+    def __init__(self, u: np.ndarray, b: np.ndarray, eta1: float, eta2: float, eta3: float, scale: float,
+                 classes: int = 2, pairs: bool = False, rotation: float = math.inf, sigma: float | None = 1.0,
+                 standardize: bool = False) -> None:  # fmt: skip
+        D, d = u.shape
+        self.u, self.b = u.astype(float).copy(), b.astype(float).copy()
+        self.eta1, self.eta2, self.eta3, self.scale = eta1, eta2, eta3, scale
+        self.pairs, self.rotation, self.standardize = pairs, rotation, standardize
+        self.w = np.zeros((classes if classes > 2 else 1, 2 * D if pairs else D))
+        self.auto, self.sigma = sigma is None, 1.0 if sigma is None else sigma
+        self.learned: list[np.ndarray] = []
+        self.seen: list[np.ndarray] = []
+
+    def scaled(self, x: np.ndarray) -> np.ndarray:
+        if not self.standardize:
+            nonzero = np.any(np.array(self.seen) != 0.0, axis=0) if self.seen else np.zeros(len(x), bool)
+            return np.where(nonzero, x, 0.0)
+        if not self.seen:
+            return np.zeros(len(x))
+        mean, sd = np.mean(self.seen, axis=0), np.std(self.seen, axis=0)
+        value = np.where(sd > 0.0, (x - mean) / np.where(sd > 0.0, sd, 1.0), 0.0)
+        return np.clip(value, -5.0, 5.0) if len(self.seen) > 26 else value
+
+    def map(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        z = self.u @ x / self.sigma + self.b
+        cos, sin = self.scale * np.cos(z), self.scale * np.sin(z)
+        return (np.append(cos, sin), np.append(-sin, cos)) if self.pairs else (cos, -sin)
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        return self.w @ self.map(self.scaled(x))[0]
+
+    def loss(self, x: np.ndarray, y: int) -> float:
+        """The hinge loss of a row that is scaled already."""
+        f = self.w @ self.map(x)[0]
+        if len(self.w) == 1:
+            return 1.0 - (f[0] if y == 1 else -f[0])
+        return 1.0 - f[y] + max(f[r] for r in range(len(f)) if r != y)
+
+    def learn(self, x: np.ndarray, y: int, weight: float = 1.0) -> bool:
+        self.seen.append(x)
+        x = self.scaled(x)
+        phi, slope = self.map(x)
+        f = self.w @ phi
+        if len(self.w) == 1:
+            moves = [(0, 1.0 if y == 1 else -1.0)]
+        else:
+            rivals = np.where(np.arange(len(f)) == y, -np.inf, f)
+            moves = [(y, 1.0), (int(np.argmax(rivals)), -1.0)]
+        update = bool(1.0 - sum(sign * f[k] for k, sign in moves) > 0.0)
+        if update:
+            v = sum(sign * self.w[k] for k, sign in moves)
+            g = -(v * slope)
+            g = g[: len(self.b)] + g[len(self.b) :] if self.pairs else g
+            h, steep = self.eta2 * weight, np.abs(g).max() * (x @ x)
+            if steep * h > self.rotation:
+                h = self.rotation / steep
+            for k, sign in moves:
+                self.w[k] += sign * weight * self.eta1 * phi
+            # u is kept in units of 1 / sigma.
+            self.u -= h * self.sigma * np.outer(g, x)
+            self.b -= self.eta3 * weight * g
+        if self.auto and x @ x > 0.0:
+            self.learned.append(x)
+            self.sigma = 0.4 * math.sqrt(2.0 * np.mean([row @ row for row in self.learned]))
+        return update
+
+
+# sparse rows ----------------------------------------------------------------------------------------------------------
+
+
+class SparseScaler:
+    """Divides by the population deviation of all rows so far, zeros included, without centring; keeps every row."""
+
+    def __init__(self, width):
+        self.rows, self.width = [], width
+
+    def learn(self, x):
+        row = np.zeros(self.width)
+        for j, value in x.items():
+            row[j] = value
+        self.rows.append(row)
+
+    def scaled(self, x):
+        deviation = np.std(self.rows, axis=0)
+        return {j: value / deviation[j] if deviation[j] > 0 else 0.0 for j, value in x.items()}
