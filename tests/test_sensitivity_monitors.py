@@ -65,7 +65,7 @@ def test_interval_holds_the_exact_change(cls, loss):
         X, y, XA, yA, k, X1, y1 = changed(rng, loss, C)
         rule = RULES[run % 4]
         monitor = told(cls(rule=rule, loss=loss, C=C, reference=30), X, y, XA, yA, k)
-        low, high = monitor._decide()[0]
+        (low, high), _ = monitor.interval()
         reference = np.vstack([X, XA])[-30:], np.append(y, yA)[-30:]
         truth = naive.change_by_retraining(rule, X, y, X1, y1, *reference, C, loss)
         assert low - 1e-7 <= truth <= high + 1e-7, (run, rule, low, truth, high)
@@ -101,6 +101,7 @@ def test_valid_segment_holds_and_is_inside_the_sphere(seed, loss):
     bounds = {}
     for cls in (SphereTest, SegmentTest):
         monitor = told(cls(loss=loss, C=C, spare=0), X, y, XA, yA, k)
+        monitor.interval()
         bounds[cls] = monitor._bounds(monitor._tracker, E, "sphere")
     w1 = solve(np.hstack([X1, np.ones((len(X1), 1))]), y1, C, loss, tol=1e-12)
     lower, upper = bounds[SegmentTest]
@@ -125,7 +126,7 @@ def test_features_that_come_later():
     monitor.rebase([{"a": a, "b": b} for a, b in X.tolist()], y)
     assert monitor.verdict().decision == "keep"
     monitor.update({"b": 1.0, "late": 2.0}, True)
-    low, high = monitor._decide()[0]
+    (low, high), _ = monitor.interval()
     wide = np.hstack([X, np.zeros((60, 1))])
     more = np.vstack([wide, [0.0, 1.0, 2.0]]), np.append(y, True)
     truth = naive.change_by_retraining("coefficients", wide, y, *more, *more, 0.1, "logistic")
@@ -150,6 +151,8 @@ def test_unsure_and_first_samples():
     for x, y in stream[19:]:
         monitor.update(x, y)
     assert monitor.verdict().decision == "undecided" and monitor.verdict().statistic > 0
+    with pytest.raises(ValueError, match="no fit"):
+        SphereTest().interval()
     twin = copy.deepcopy(monitor)
     twin.unsure = "retrain"
     twin.update(*stream[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +15,14 @@ from onlinekit.schema import Schema
 from . import losses
 from .decide import CRITERIA, flips, validation_interval
 from .losses import UNIT
+from .monitor_input import key_of, matrix_of, sign_of
 from .monitor_model import LinearModel
 from .monitor_rows import RowStore
 from .summary import FitSummary
 from .tracker import Tracker
 
 Interval = tuple[float, float]
+_BATCH = 256
 
 
 class SensitivityMonitor(Monitor):
@@ -76,6 +79,10 @@ class SensitivityMonitor(Monitor):
         self._schema = Schema()
         self._width = 0
         self._tracker: Tracker | None = None
+        # Rows that the tracker has yet to be told of: in a batch they cost it much less than one by one.
+        self._joined: list[np.ndarray] = []
+        self._left: list[np.ndarray] = []
+        self._net: Counter[bytes] = Counter()
         self._store: RowStore | None = None
         self._seen = np.zeros((0, 0))
         self._seen_y = np.zeros(0)
@@ -90,7 +97,7 @@ class SensitivityMonitor(Monitor):
         complaint = self._schema.complaint(x)
         if complaint is not None:
             raise complaint
-        return _sign(y)
+        return sign_of(y)
 
     def _row(self, x: Mapping[Any, Any], grow: bool) -> np.ndarray | None:
         """x as a row (width,); None when it has features for which there is no column."""
@@ -131,10 +138,14 @@ class SensitivityMonitor(Monitor):
         if row is None:
             self._homeless.append((dict(x), sign))
             return
-        self._tracker.add(row, [sign])
+        signed = sign * row + 0.0
+        self._joined.append(signed)
+        self._net[key_of(signed)] += 1
         if self._store is not None:
-            self._store.add(sign * row + 0.0)
+            self._store.add(signed)
         self._remember(row, sign)
+        if len(self._joined) + len(self._left) >= _BATCH:
+            self._settle()
 
     def _remember(self, row: np.ndarray, sign: int) -> None:
         if len(self._seen) < self.reference:
@@ -155,11 +166,34 @@ class SensitivityMonitor(Monitor):
             held.remove((dict(x), sign))
         else:
             assert self._tracker is not None
-            self._tracker.remove(row, [sign])
+            signed = sign * row + 0.0
+            key = key_of(signed)
+            if self._count(key) + self._net[key] < 1:
+                raise ValueError(f"the sample {dict(x)!r:.200} with label {y!r} is not in the data")
+            if self._tracker.n1 + len(self._joined) - len(self._left) < 2:
+                raise ValueError("the last sample of the data cannot leave it")
+            self._left.append(signed)
+            self._net[key] -= 1
             if self._store is not None:
-                self._store.remove(sign * row + 0.0)
+                self._store.remove(signed)
+            if len(self._joined) + len(self._left) >= _BATCH:
+                self._settle()
         self._memo = None
         self.n_removed += 1
+
+    def _count(self, key: bytes) -> int:
+        tracker = self._tracker
+        assert tracker is not None
+        return tracker._added[key] + tracker.summary.keys[key] - tracker._removed[key]
+
+    def _settle(self) -> None:
+        """Tell the tracker of the rows that joined and left."""
+        if self._tracker is None:
+            return
+        for rows, tell in ((self._joined, self._tracker.add), (self._left, self._tracker.remove)):
+            if rows:
+                tell(np.array(rows), np.ones(len(rows)))
+        self._joined, self._left, self._net = [], [], Counter()
 
     def rebase(self, X: Any = None, y: Any = None, names: Any = None, model: Any = None) -> None:
         """Start anew: X, y are the data of the present fit, and model the deployed one.
@@ -183,8 +217,8 @@ class SensitivityMonitor(Monitor):
         if X is None:
             self._start()
             return
-        matrix, columns = _matrix(X, names)
-        signs = np.array([_sign(label) for label in (y.tolist() if hasattr(y, "tolist") else y)], dtype=float)
+        matrix, columns = matrix_of(X, names)
+        signs = np.array([sign_of(label) for label in (y.tolist() if hasattr(y, "tolist") else y)], dtype=float)
         rows = np.zeros((len(matrix), len(columns) + self.spare + self.intercept))
         rows[:, : len(columns)] = matrix + 0.0
         if self.intercept:
@@ -235,13 +269,23 @@ class SensitivityMonitor(Monitor):
             new = self._schema.unknown(self._homeless[0][0])
             reason = f"{len(self._homeless)} samples have features that the fit does not know, as {new[0]!r}: no proof"
             return Verdict("retrain", reason=reason, **counts)
-        (certain, possible), how = self._decide()
+        (certain, possible), how = self.interval()
         what = f"{self.rule} between {certain:.3g} and {possible:.3g} by {how}, tolerance {self.tolerance:g}"
         if possible <= self.tolerance:
             return Verdict("keep", self.certified, possible, self.tolerance, reason=what, **counts)
         if certain > self.tolerance:
             return Verdict("retrain", self.certified, certain, self.tolerance, reason=what, **counts)
         return Verdict(self.unsure, False, possible, self.tolerance, reason=f"not decided: {what}", **counts)
+
+    def interval(self) -> tuple[Interval, str]:
+        """(certain, possible): what retraining now would at least and at most change; and which bound says so.
+
+        Raises ValueError while there is no fit.
+        """
+        if self._tracker is None:
+            raise ValueError("no fit: call rebase(X, y), or update until there are min_samples samples")
+        self._settle()
+        return self._decide()
 
     def _decide(self) -> tuple[Interval, str]:
         """The interval of the rule, and the name of the bound it comes from."""
@@ -278,8 +322,9 @@ class SensitivityMonitor(Monitor):
     # -- state ---------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
+        self._settle()
         state = dict(self.__dict__)
-        for derived in ("_memo", "_schema", "_tracker", "_store"):
+        for derived in ("_memo", "_schema", "_tracker", "_store", "_joined", "_left", "_net"):
             del state[derived]
         state["features"] = list(self._schema.names)
         if self._tracker is not None:
@@ -298,35 +343,5 @@ class SensitivityMonitor(Monitor):
             self._tracker.__setstate__(tracker)
         self._store = None if rows is None else RowStore(rows)
         self._memo = None
+        self._joined, self._left, self._net = [], [], Counter()
         self.__dict__.update(own)
-
-
-def _sign(y: Any) -> int:
-    if isinstance(y, (bool, int, float, np.bool_, np.number)):
-        if y == 1:
-            return 1
-        if y == 0 or y == -1:
-            return -1
-    raise ValueError(f"label {y!r} is not binary: True/False, 1/0 and +1/-1 are")
-
-
-def _matrix(X: Any, names: Any) -> tuple[np.ndarray, list[Any]]:
-    if isinstance(X, list) and (not X or isinstance(X[0], Mapping)):
-        schema = Schema(dict.fromkeys(name for x in X for name in x))
-        for x in X:
-            complaint = schema.complaint(x)
-            if complaint is not None:
-                raise complaint
-        matrix = np.zeros((len(X), len(schema)))
-        for row, x in zip(matrix, X, strict=True):
-            schema.pack(x, row)
-        return matrix, schema.names
-    matrix = np.asarray(X, dtype=float)
-    if matrix.ndim != 2:
-        raise ValueError(f"X must have two dimensions, it has {matrix.ndim}")
-    if names is None:
-        names = getattr(X, "columns", range(matrix.shape[1]))
-    columns = list(names)
-    if len(columns) != matrix.shape[1] or len(set(columns)) != len(columns):
-        raise ValueError(f"X has {matrix.shape[1]} columns and there are {len(set(columns))} different names")
-    return matrix, columns
