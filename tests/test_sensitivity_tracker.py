@@ -402,3 +402,21 @@ def test_from_sklearn_refuses_other_objectives():
         FitSummary.from_sklearn(model, X, np.where(labels == "yes", "maybe", "no"))
     with pytest.warns(RuntimeWarning, match="order of the solver's labels"):
         FitSummary.from_sklearn(model, X, np.where(labels == "yes", "no", "yes"))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_plot_shows_the_bounds_and_changes_nothing(loss):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    tracker, X1, y1, _ = changed(loss)
+    before = tracker.coef_bounds()
+    changes = [("remove", X1[:3], y1[:3]), ("add", X1[:6], y1[:6])]
+    axes = tracker.plot(2, changes, ("sphere", "ellipsoid"))
+    np.testing.assert_array_equal(tracker.coef_bounds(), before)
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["sphere", "ellipsoid", "now"]
+    tracker.remove(X1[:3], y1[:3])
+    tracker.add(X1[:6], y1[:6])
+    lower, upper = tracker.coef_bounds("ellipsoid")
+    assert [line.get_ydata()[-1] for line in axes.lines[2:4]] == [lower[2], upper[2]]
+    with pytest.raises(ValueError, match="'add' or 'remove'"):
+        tracker.plot(2, [("move", X1, y1)])

@@ -13,6 +13,7 @@ from .changes import ChangedData
 from .decide import Decision, Rule, ValidationInterval, decided, statistic, validation_interval
 from .gradient import loss_sum
 from .losses import UNIT
+from .plot import interval_history, plot_intervals
 from .refine import refined_points
 from .rows import digests, fingerprint
 from .segment import certified_segment, published_segment
@@ -40,11 +41,21 @@ class Tracker(ChangedData):
     Examples
     --------
     >>> import numpy as np
+    >>> from onlinekit_plugins.sensitivity import FitSummary, Tracker
     >>> fit = FitSummary.from_fit(np.array([[1.0], [2.0]]), [1, 1], np.array([0.5]), C=1.0, loss="squared_hinge")
     >>> tracker = Tracker(fit)
     >>> tracker.add([[1.5]], [1])
-    >>> bool(tracker.coef_bounds()[0][0] <= 0.5)
-    True
+    >>> lower, upper = tracker.coef_bounds()
+    >>> lower.round(3).tolist(), upper.round(3).tolist()
+    ([0.514], [0.583])
+
+    References
+    ----------
+    Okumura, Suzuki, Takeuchi: Quick sensitivity analysis for incremental data modification and its application to
+    leave-one-out CV in linear classification problems, KDD 2015 (the sphere).
+    Zhou et al.: Tighter Bound Estimation of Sensitivity Analysis for Incremental and Decremental Data Modification
+    (the published segment; Theorem 3).
+    Nesterov: Introductory Lectures on Convex Optimization, Theorem 2.1.12 (the smooth sphere).
     """
 
     @property
@@ -216,6 +227,14 @@ class Tracker(ChangedData):
             return found
         self.refine(X1, y1)
         return decided(rule, *statistic(self, rule, "newton"), "newton", last=True)
+
+    def plot(self, j: int, changes: Any, levels: Any = ("smooth-sphere", "ellipsoid"), ax: Any = None) -> Any:
+        """Draw the interval of coefficient j by level while changes, ("add" or "remove", X, y) each, are applied.
+
+        The tracker itself does not change. Returns the matplotlib axes; raises ValueError for a bad change.
+        """
+        history = interval_history(self, j, changes, levels)
+        return plot_intervals(history, float(self.summary.w0[j]), f"coefficient {j}", ax)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tracker to one .npz file without anything executable."""
