@@ -21,9 +21,9 @@ __all__ = ["DEFAULTS", "RunError", "main"]
 DEFAULTS: dict[str, Any] = {
     "stream": "river:Phishing",
     "target": None,
-    "learner": "logistic",
+    "learner": "mpu-fogd",
     "set": {},
-    "monitor": "adwin",
+    "monitor": None,
     "monitor-set": {},
     "delay": 0,
     "limit": None,
@@ -34,6 +34,8 @@ DEFAULTS: dict[str, Any] = {
 }
 # So many samples are looked at beforehand, to know what kind of labels there are.
 PEEK = 1000
+# The certified monitor is for two classes, and its work grows with the square of the number of features.
+CERTIFIED, UNCERTIFIED, MOST_FEATURES = "newton-test", "adwin", 100
 
 
 class RunError(ValueError):
@@ -66,7 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", help="the column to predict (default: the last; the array y of .npz)")
     parser.add_argument("--learner", help="a name of `onlinekit list`")
     parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="a parameter of the learner")
-    parser.add_argument("--monitor", help="a name of `onlinekit list`, or none")
+    parser.add_argument(
+        "--monitor",
+        help=f"a name of `onlinekit list`, or none (default: {CERTIFIED} for two classes and "
+        f"at most {MOST_FEATURES} features, else {UNCERTIFIED})",
+    )
     parser.add_argument(
         "--monitor-set", action="append", metavar="KEY=VALUE", help="a parameter of the monitor", dest="monitor-set"
     )
@@ -183,16 +189,17 @@ def _monitor(settings: Mapping[str, Any], labels: list[Any]) -> tuple[Any, Any]:
     return monitor, RetrainingClassifier(monitor=monitor)
 
 
-def _labels(stream: Any) -> list[Any]:
-    """The labels among the first samples, in order of appearance."""
-    labels = list(dict.fromkeys(y for _, y in itertools.islice(stream, PEEK)))
+def _peek(stream: Any) -> tuple[list[Any], int]:
+    """The labels among the first samples, in order of appearance, and the number of their features."""
+    first = list(itertools.islice(stream, PEEK))
+    labels, features = list(dict.fromkeys(y for _, y in first)), {name for x, _ in first for name in x}
     if not labels:
         reasons = stream.skipped_reasons.most_common(1)
         cause = f"all {stream.n_skipped} rows were skipped: {reasons[0][0]}" if reasons else "there are no rows in it"
         raise RunError(f"{stream.name}: {cause}")
     if len(labels) > 20 and any(isinstance(y, float) and not y.is_integer() for y in labels):
         raise RunError(f"{stream.name}: the target has {len(labels)} different numbers, labels to classify are needed")
-    return labels
+    return labels, len(features)
 
 
 def _run(settings: dict[str, Any]) -> None:
@@ -202,7 +209,9 @@ def _run(settings: dict[str, Any]) -> None:
     from onlinekit.streams import open_stream, write_predictions
 
     stream = open_stream(settings["stream"], target=settings["target"], limit=settings["limit"])
-    labels = _labels(stream)
+    labels, features = _peek(stream)
+    if settings["monitor"] is None:
+        settings["monitor"] = CERTIFIED if len(labels) == 2 and features <= MOST_FEATURES else UNCERTIFIED
     name, model = _learner(settings, labels)
     if set(labels) == {-1, 1} and not getattr(model, "_multiclass", True):
         stream.labels = {-1: False, 1: True}

@@ -34,8 +34,9 @@ def test_no_arguments_at_all(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", "no terminal, no progress bar"
     assert table(done.stdout)["samples"] == ["1250"]
+    assert table(done.stdout)["mpu-fogd"] and table(done.stdout)["linear,"][:3] == ["retrained", "by", "newton-test"]
     page = (tmp_path / "onlinekit-run" / "report.html").read_text()
-    assert "<svg" in page and "river:Phishing" in page
+    assert "<svg" in page and "river:Phishing" in page and 'class="mark"' in page
 
 
 def test_a_terminal_gets_a_bar_with_live_metrics(data, capsys, monkeypatch):
@@ -44,6 +45,23 @@ def test_a_terminal_gets_a_bar_with_live_metrics(data, capsys, monkeypatch):
     assert main(["--limit", "200"]) == 0
     error = capsys.readouterr().err
     assert "200/200" in error and re.search(r"Accuracy=0\.\d+", error)
+
+
+@pytest.mark.parametrize(
+    "stream, learner, monitor",
+    [
+        ("data.csv", "mpu-fogd", "newton-test"),
+        ("three.csv", "mpu-fogd", "adwin"),
+        ("wide.svm", "mpu-fogd", "adwin"),
+    ],
+)
+def test_the_default_learner_and_monitor(stream, learner, monitor, data, capsys):
+    (data / "three.csv").write_text("a,label\n" + "".join(f"{i},{i % 3}\n" for i in range(60)))
+    (data / "wide.svm").write_text("".join(f"{i % 2} {3 * i + 1}:1\n" for i in range(110)))
+    assert main(["--stream", stream]) == 0
+    page = (data / "onlinekit-run" / "report.html").read_text()
+    assert f">{learner}: " in page and f">{monitor}: " in page
+    assert ("linear, retrained by newton-test" in capsys.readouterr().out) == (monitor == "newton-test")
 
 
 def test_save_then_resume_is_one_long_run(data, capsys):
@@ -84,7 +102,9 @@ def test_labels_of_every_kind_reach_a_learner_that_can_take_them(data):
     assert onlinekit.load("words.ok").classes is None
     (data / "signs.svm").write_text("".join(f"{'+1' if i % 2 else '-1'} 1:{i % 2}\n" for i in range(60)))
     for spec in onlinekit.specs("learner"):
-        assert main(["--stream", "signs.svm", "--learner", spec.name, "--predictions", "p.csv"]) == 0, spec.name
+        assert (
+            main(["--stream", "signs.svm", "--learner", spec.name, "--monitor", "none", "--predictions", "p.csv"]) == 0
+        ), spec.name
         rows = list(csv.DictReader(open("p.csv")))
         assert sum(row["truth"] == row["prediction"] for row in rows[30:]) == 30, spec.name
 
@@ -152,6 +172,7 @@ def test_late_labels(data, capsys):
 
 
 GOOD = ["--stream", "data.csv"]
+PLAIN = [*GOOD, "--learner", "logistic", "--monitor", "adwin"]
 MISTAKES = [
     (["--speed", "3"], "unrecognized arguments: --speed"),
     (["--limit", "many"], "invalid int value: 'many'"),
@@ -172,13 +193,13 @@ MISTAKES = [
     (["--stream", "river:TrumpApproval"], "its task is regression"),
     (["--stream", "data.csv", "--target", "labels"], "there is no column 'labels'; did you mean 'label'?"),
     ([*GOOD, "--learner", "logistics"], "no learner is called 'logistics'; did you mean 'logistic'"),
-    ([*GOOD, "--set", "speed=3"], "learner 'logistic' has no parameter 'speed'"),
-    ([*GOOD, "--set", "lr"], "--set takes key=value, not 'lr'"),
-    ([*GOOD, "--set", "lr=-1"], "learner 'logistic': lr must be positive"),
-    ([*GOOD, "--set", "lr=fast"], "learner 'logistic': "),
+    ([*PLAIN, "--set", "speed=3"], "learner 'logistic' has no parameter 'speed'"),
+    ([*PLAIN, "--set", "lr"], "--set takes key=value, not 'lr'"),
+    ([*PLAIN, "--set", "lr=-1"], "learner 'logistic': lr must be positive"),
+    ([*PLAIN, "--set", "lr=fast"], "learner 'logistic': "),
     ([*GOOD, "--monitor", "adwim"], "no monitor is called 'adwim'; did you mean 'adwin'"),
-    ([*GOOD, "--monitor-set", "speed=3"], "monitor 'adwin' has no parameter 'speed'"),
-    ([*GOOD, "--monitor-set", "min_samples=0"], "min_samples"),
+    ([*PLAIN, "--monitor-set", "speed=3"], "monitor 'adwin' has no parameter 'speed'"),
+    ([*PLAIN, "--monitor-set", "min_samples=0"], "min_samples"),
     ([*GOOD, "--resume", "nowhere.ok"], "nowhere.ok"),
     ([*GOOD, "--resume", "data.csv"], "is not a model saved by onlinekit"),
     ([*GOOD, "--resume", "monitor.ok"], "monitor.ok: it holds a ADWINMonitor, which is no learner"),
