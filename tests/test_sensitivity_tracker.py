@@ -141,9 +141,18 @@ def test_merge_of_trackers_of_one_fit(loss):
     with pytest.raises(ValueError, match="neither a fit row"):
         one.merge(two)  # the same removals again: not disjoint
     assert one.n_removed == 5
-    other = FitSummary.from_fit(X, y, tracker.summary.w0, 0.06, loss)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        other = FitSummary.from_fit(X, y, tracker.summary.w0, 0.06, loss)
     with pytest.raises(ValueError, match="only when w0, C, loss"):
         one.merge(Tracker(other))
+    again = FitSummary.from_fit(X[:290], y[:290], tracker.summary.w0, 0.05, loss)
+    with pytest.raises(ValueError, match="two summaries of equal rows"):  # one fit made twice, or two equal shards?
+        one.merge(Tracker(again))
+    twin = Tracker(pickle.loads(pickle.dumps(tracker.summary)))
+    twin.add(X[0], y[:1])
+    one.merge(twin)
+    assert one.n1 == 296
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -143,13 +143,15 @@ class ChangedData:
     def merge(self, other: ChangedData) -> None:
         """Take in what another tracker saw: the changes of a disjoint shard of the data; the sums add.
 
-        Both may follow one fit, or each its own shard of the fit's rows, summarised at the same w0, C and loss.
-        Raises ValueError, before anything changes, when the shards do not fit together.
+        Both may follow one fit (one summary, or copies of it), or each its own shard of the fit's rows, summarised at
+        the same w0, C and loss. Raises ValueError, before anything changes, when the shards do not fit together.
         """
         mine, theirs = self.summary, other.summary
         if (mine.d, mine.C, mine.loss) != (theirs.d, theirs.C, theirs.loss) or not np.array_equal(mine.w0, theirs.w0):
             raise ValueError("trackers can be merged only when w0, C, loss and the number of features are the same")
-        same = np.array_equal(mine.fingerprint, theirs.fingerprint) and mine.n0 == theirs.n0
+        same = mine.name == theirs.name
+        if not same and np.array_equal(mine.fingerprint, theirs.fingerprint):
+            raise ValueError("two summaries of equal rows: copy one summary to follow one fit with both trackers")
         trial = type(self)(mine if same else mine.merge(theirs))
         if self._metric is None or other._metric is None:
             trial._sum((self, other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 import warnings
 from collections import Counter
 from typing import Any
@@ -43,6 +44,8 @@ class FitSummary:
 
     def __init__(self, rows: Any, w0: np.ndarray, C: float, loss: str) -> None:
         self.n0, self.d = rows.shape
+        # Tells a copy of this fit from another fit of equal rows.
+        self.name = uuid.uuid4().hex
         self.w0, self.C, self.loss = w0, C, loss
         at = loss_sum(loss, rows, w0)
         residual = self.n0 * np.longdouble(C) * w0 + at.gradient
@@ -129,7 +132,7 @@ class FitSummary:
             raise ValueError("shards can be merged only when w0, C, loss and the number of features are the same")
         out = object.__new__(FitSummary)
         out.__dict__.update(self.__dict__)
-        out.n0 = self.n0 + other.n0
+        out.n0, out.name = self.n0 + other.n0, f"{self.name}+{other.name}"
         long = np.longdouble
         total = self.R0.astype(long) + self.R0_rest + other.R0 + other.R0_rest
         out.R0 = total.astype(float)
