@@ -109,10 +109,10 @@ class SignalMonitor(Monitor):
         if isinstance(now, stats.Mean):
             now.n, now._mean = value
         elif isinstance(now, random.Random):
-            now.setstate((value[0], tuple(value[1]), value[2]))
+            now.setstate((value[0], tuple(value[1].tolist()), value[2]))
         elif isinstance(now, deque):
             now.clear()
-            now.extend(value)
+            now.extend(value.tolist())
         elif isinstance(value, np.ndarray):
             now.__setstate__(value.tobytes())
         else:
@@ -127,9 +127,9 @@ def _plain(detector: Any) -> dict[str, Any]:
             out[name] = [value.n, value._mean]
         elif isinstance(value, random.Random):
             version, words, gauss = value.getstate()
-            out[name] = [version, list(words), gauss]
+            out[name] = [version, np.array(words, dtype=np.uint32), gauss]
         elif isinstance(value, deque):
-            out[name] = [float(v) for v in value]
+            out[name] = np.array(value, dtype=float)
         elif value is None or isinstance(value, (bool, int, float, str)):
             out[name] = value
         elif isinstance(value, np.generic):
