@@ -39,7 +39,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
     predict(x, out, ...)                           fill out with probabilities; the class index, or -1
     learn_rows(X, y, w, ...)                       the loop of learn
     predict_rows(X, winners, out, ...)             the loop of predict
-    prequential_rows(X, y, w, winners, out, ...)   predict, then learn, row by row
+    prequential_rows(X, y, w, winners, out, ...)   winner, then learn, row by row; out is room it may use
     learn_sparse(index, value, y, w, ...)          learn, from the entries of a row
     predict_sparse(index, value, out, ...)         predict, from the entries of a row
     learn_sparse_rows(indptr, index, value, y, w, ...), predict_sparse_rows(indptr, index, value, winners, out, ...),

@@ -53,6 +53,15 @@ def score_many(x, out, stats, weights, intercept):
 
 
 @kernel(inline=True)
+def winner_two(x, stats, weights, intercept):
+    """The winner of score_two, without the exponential wherever rounding cannot matter."""
+    f = dot(x, stats, weights, 0) + intercept[0]
+    if abs(f) > 1e-10:
+        return 1 if f > 0.0 else 0
+    return 1 if sigmoid(f) > 0.5 else 0
+
+
+@kernel(inline=True)
 def step_two(x, y, w, stats, weights, intercept, rule, lr, intercept_lr, l2, C):
     """w_0 += lr (c x - l2 w_0), b_0 += intercept_lr c, c the pull of two classes."""
     watch(x, stats)
@@ -126,11 +135,11 @@ def predict_rows(X, winners, out, stats, weights, intercept, hyper):
 
 @kernel
 def prequential_rows(X, y, w, winners, out, stats, weights, intercept, hyper):
-    """Scores, then a step, for each row of X (n, d)."""
+    """The winner, then a step, for each row of X (n, d); out is used for more than two classes only."""
     rule, lr, intercept_lr, l2, C = hyper[0], hyper[1], hyper[2], hyper[3], hyper[4]
     if weights.shape[0] == 1:
         for t in range(X.shape[0]):
-            winners[t] = score_two(X[t], out[t], stats, weights, intercept)
+            winners[t] = winner_two(X[t], stats, weights, intercept)
             step_two(X[t], y[t], w[t], stats, weights, intercept, rule, lr, intercept_lr, l2, C)
     else:
         for t in range(X.shape[0]):
