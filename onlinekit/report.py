@@ -30,6 +30,7 @@ p{margin:.3rem 0 .7rem}.soft{color:var(--soft)}small{color:var(--soft)}
 .tile b{display:block;font-size:1.45rem;line-height:1.3}
 .wide{overflow-x:auto}table{border-collapse:collapse}th,td{padding:.25rem .7rem;text-align:right;white-space:nowrap}
 thead th,tbody tr{border-bottom:1px solid var(--line)}th{font-weight:600}tbody th,.left{text-align:left}
+tbody th,td.left{white-space:normal;overflow-wrap:break-word}
 td.reason{white-space:normal;min-width:14rem;text-align:left}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:11.5px}
 .square{max-width:27rem}.square svg text{font-size:12.5px}
@@ -41,7 +42,8 @@ polyline{fill:none;stroke-width:2.2;stroke-linejoin:round}
 ul.key{display:flex;flex-wrap:wrap;gap:.1rem 1.1rem;list-style:none;padding:0;margin:.3rem 0;font-size:.92rem}
 ul.key svg{display:inline-block;width:28px;height:12px;margin-right:.4rem;vertical-align:middle}
 @media(max-width:560px){body{padding:.8rem}svg text{font-size:19px}.square svg text{font-size:14px}
-th,td{padding:.2rem .45rem}}
+th,td{padding:.2rem .45rem}
+td.reason{min-width:20rem}}
 @media print{body{max-width:none}}
 """
 
