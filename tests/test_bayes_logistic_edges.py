@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import datasets, linear_model, multiclass, preprocessing
+from river import active, datasets, linear_model, multiclass, preprocessing
 
 from naive import NaiveBayesAuto
 from onlinekit import state
@@ -358,6 +358,18 @@ def test_entropy_information_and_intervals():
     for level in (0.0, 1.0, -1.0, 2.0):
         with pytest.raises(ValueError, match="level"):
             model.proba_interval({0: 1.0}, level)
+
+
+def test_rivers_active_interface():
+    sampler, asked, hits = active.EntropySampler(Model(), discount_factor=6, seed=1), 0, 0
+    samples = stream(2000)
+    for x, y in samples:
+        p, ask = sampler.predict_proba_one(x)
+        hits += (p[True] > 0.5) == y
+        if ask:
+            sampler.learn_one(x, y)
+            asked += 1
+    assert 0.05 < asked / len(samples) < 0.35 and hits / len(samples) > 0.75
 
 
 def test_image_segments_one_against_the_rest():

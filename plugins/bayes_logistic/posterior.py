@@ -13,6 +13,8 @@ from onlinekit_plugins.bayes_logistic import diag_kernels
 from onlinekit_plugins.bayes_logistic import shared_kernels as layout
 
 INTERCEPT = "__intercept__"
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(40)  # E f(N(0, 1)) = sum of SHARES f(NODES)
+SHARES = SHARES / SHARES.sum()
 
 
 class Posterior(ArrayClassifier):
@@ -97,16 +99,9 @@ class Posterior(ArrayClassifier):
 
     def entropy(self, x: dict[Any, Any]) -> float:
         """Entropy of the predicted label, in nats."""
-        return float(_entropy(self.predict_proba_one(x)[True]))
+        return float(layout.entropy(self.predict_proba_one(x)[True]))
 
     def mutual_information(self, x: dict[Any, Any]) -> float:
         """Information of the label about the weights, H(E p) - E H(p) in nats, by 40-point Gauss-Hermite."""
         a, s2 = self.logit_dist(x)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-        share = weights / weights.sum()
-        p = np.array([layout.sigmoid(a + math.sqrt(s2) * z) for z in nodes])
-        return max(float(_entropy(share @ p) - share @ _entropy(p)), 0.0)
-
-
-def _entropy(p: Any) -> Any:
-    return -(p * np.log(p) + (1.0 - p) * np.log1p(-p))
+        return float(layout.information(a, s2, NODES, SHARES))

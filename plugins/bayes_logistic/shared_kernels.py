@@ -52,6 +52,23 @@ def moderated(a: float, s2: float) -> float:
 
 
 @kernel
+def entropy(p: float) -> float:
+    """-p log p - (1 - p) log(1 - p), in nats; 0 < p < 1."""
+    return -(p * math.log(p) + (1.0 - p) * math.log1p(-p))
+
+
+@kernel
+def information(a: float, s2: float, nodes: np.ndarray, shares: np.ndarray) -> float:
+    """H(E p) - E H(p) for p = sigm(N(a, s2)), by quadrature with nodes (k,) and shares (k,)."""
+    mean, noise = 0.0, 0.0
+    for i in range(nodes.shape[0]):
+        p = sigmoid(a + math.sqrt(s2) * nodes[i])
+        mean += shares[i] * p
+        noise += shares[i] * entropy(p)
+    return max(entropy(min(max(mean, P_MIN), P_MAX)) - noise, 0.0)
+
+
+@kernel
 def level(m: int, state: np.ndarray, hyper: np.ndarray) -> float:
     """The drift level v that the next step of model m inflates with."""
     if hyper[MODE] == NONE:
