@@ -1,1 +1,6 @@
 """Exact learners that insert and delete: ODM, L2-SVM, kernel ridge and squared-insensitive regression on one engine."""
+
+from onlinekit_plugins.id_odm.classifier import ODMClassifier
+from onlinekit_plugins.id_odm.l2svm import L2SVMClassifier
+
+__all__ = ["L2SVMClassifier", "ODMClassifier"]

@@ -27,7 +27,7 @@ from scipy.linalg import lapack
 from onlinekit_plugins.id_odm import kernels as k
 from onlinekit_plugins.id_odm import packed_kernels as packed
 from onlinekit_plugins.id_odm import resolve_kernels as rk
-from onlinekit_plugins.id_odm.memory import announce
+from onlinekit_plugins.id_odm.memory import announce, fits
 
 BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
 START = 64  # slots of an empty engine
@@ -41,8 +41,8 @@ class Engine:
 
     Parameters
     ----------
-    kind, gamma, coef0, degree
-        The kernel: LINEAR x'z + coef0, RBF exp(-gamma |x - z|^2), POLY (gamma x'z + coef0)^degree.
+    kind, gamma, coef0
+        The kernel: LINEAR x'z + coef0, RBF exp(-gamma |x - z|^2) + coef0.
     dim
         Number of feature columns.
     outputs
@@ -51,10 +51,8 @@ class Engine:
         Samples are infeasible beyond this, in units of f.
     """
 
-    def __init__(
-        self, kind: int, gamma: float, coef0: float, dim: int, outputs: int = 1, tol: float = 1e-10, degree: int = 3
-    ) -> None:
-        self.kind, self.gamma, self.coef0, self.degree = int(kind), float(gamma), float(coef0), int(degree)
+    def __init__(self, kind: int, gamma: float, coef0: float, dim: int, outputs: int = 1, tol: float = 1e-10) -> None:
+        self.kind, self.gamma, self.coef0 = int(kind), float(gamma), float(coef0)
         self.dim, self.tol, self.force = int(dim), float(tol), ""
         self.n = self.top = 0
         self.free: list[int] = []
@@ -92,8 +90,10 @@ class Engine:
         """Room for n samples; MemoryError before anything changed when the machine has not enough."""
         if n <= len(self.alive):
             return
-        size = n if exact else max(n, len(self.alive) + len(self.alive) // 2)
         announce(self.bytes_needed(n), n)
+        size = n if exact else max(n, len(self.alive) + len(self.alive) // 4)
+        if not fits(self.bytes_needed(size)):
+            size = n
         old, top = len(self.alive), self.top
         X, K = np.zeros((size, self.X.shape[1])), np.zeros((size, size))
         alive = np.zeros(size, dtype=np.uint8)
@@ -118,8 +118,8 @@ class Engine:
     def _size(self, c: int) -> int:
         return int(self.C[c, k.SIZE])
 
-    def _kernel(self) -> tuple[int, float, float, int]:
-        return self.kind, self.gamma, self.coef0, self.degree
+    def _kernel(self) -> tuple[int, float, float]:
+        return self.kind, self.gamma, self.coef0
 
     # -- changes -------------------------------------------------------------------------------------------
 
@@ -158,6 +158,7 @@ class Engine:
                 slots[a] = self.top
                 self.top += 1
         if m:
+            X = np.ascontiguousarray(X, dtype=np.float64)
             k.place(self.X, self.K, self.alive, self.top, X, slots, *self._kernel())
         for c in range(self.outputs):
             if m:
@@ -314,8 +315,11 @@ class Engine:
 
     def loo(self) -> np.ndarray:
         """(outputs, top): f at each stored sample if it had been left out (exact if no other one changes sets)."""
-        out = np.ascontiguousarray(self.values())
+        top = self.top
+        out = np.zeros((self.outputs, top))
         for c in range(self.outputs):
+            idle = np.flatnonzero(self.M[c, k.STATUS, :top] == k.IDLE)
+            out[c, idle] = self.K[idle, :top] @ self.V[c, k.B, :top]
             rk.left_out(self.P[c], self.V[c], self.M[c], self.C[c], self.top, out[c])
         return out
 
@@ -366,9 +370,9 @@ class Engine:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The engine that `get_state` described; it continues bit for bit."""
-        kind, gamma, coef0, degree = state["kernel"]
+        kind, gamma, coef0 = state["kernel"]
         outputs, top = len(state["P"]), state["top"]
-        engine = cls(kind, gamma, coef0, state["dim"], outputs, state["tol"], degree)
+        engine = cls(kind, gamma, coef0, state["dim"], outputs, state["tol"])
         engine.reserve(top, exact=True)
         engine.n, engine.top, engine.free, engine.force = state["n"], top, list(state["free"]), state["force"]
         engine.X[:top, : engine.dim] = state["X"]

@@ -20,7 +20,7 @@ from onlinekit.jit import kernel
 # Long sums may be reordered (SIMD); their rounding is bounded by the refinement. NaN and infinity stay values.
 FAST = ("reassoc", "contract", "nsz", "arcp")
 
-LINEAR, RBF, POLY = range(3)
+LINEAR, RBF = range(2)
 
 # V: coefficient b, interval, 1 / (lambda w), f at the last evaluation and the path length then, target, sqrt(k_ii)
 B, LO, HI, IL, F, LAST, T, RK = range(8)
@@ -32,8 +32,8 @@ C_SIZE = 16
 
 
 @kernel(fastmath=FAST)
-def similarity(x: np.ndarray, z: np.ndarray, dim: int, kind: int, gamma: float, coef0: float, degree: int) -> float:
-    """k(x, z) of two rows: x'z + c0, exp(-gamma |x - z|^2), or (gamma x'z + c0)^degree.
+def similarity(x: np.ndarray, z: np.ndarray, dim: int, kind: int, gamma: float, coef0: float) -> float:
+    """k(x, z) of two rows: x'z + coef0 or exp(-gamma |x - z|^2) + coef0.
 
     The RBF takes differences (not |x|^2 + |z|^2 - 2 x'z), so that duplicates give exactly 1.
     """
@@ -41,22 +41,16 @@ def similarity(x: np.ndarray, z: np.ndarray, dim: int, kind: int, gamma: float, 
     if kind == RBF:
         for j in range(dim):
             total += (x[j] - z[j]) * (x[j] - z[j])
-        return math.exp(-gamma * total)
+        return math.exp(-gamma * total) + coef0
     for j in range(dim):
         total += x[j] * z[j]
-    if kind == LINEAR:
-        return total + coef0
-    base = gamma * total + coef0
-    total = 1.0
-    for _ in range(degree):
-        total *= base
-    return total
+    return total + coef0
 
 
 @kernel
 def place(
     X: np.ndarray, K: np.ndarray, alive: np.ndarray, top: int, rows: np.ndarray, slots: np.ndarray,
-    kind: int, gamma: float, coef0: float, degree: int,
+    kind: int, gamma: float, coef0: float,
 ) -> None:  # fmt: skip
     """Put rows (m, dim) into slots (m,), with their Gram rows and columns against all living slots."""
     dim = rows.shape[1]
@@ -66,7 +60,7 @@ def place(
         alive[i] = 1
         for j in range(top):
             if alive[j]:
-                value = similarity(X[i], X[j], dim, kind, gamma, coef0, degree)
+                value = similarity(X[i], X[j], dim, kind, gamma, coef0)
                 K[i, j] = value
                 K[j, i] = value
 
@@ -74,13 +68,13 @@ def place(
 @kernel
 def gram(
     X: np.ndarray, K: np.ndarray, alive: np.ndarray, top: int, dim: int,
-    kind: int, gamma: float, coef0: float, degree: int,
+    kind: int, gamma: float, coef0: float,
 ) -> None:  # fmt: skip
     """All of K anew, after the kernel changed."""
     for i in range(top):
         for j in range(i + 1):
             if alive[i] and alive[j]:
-                value = similarity(X[i], X[j], dim, kind, gamma, coef0, degree)
+                value = similarity(X[i], X[j], dim, kind, gamma, coef0)
                 K[i, j] = value
                 K[j, i] = value
 
@@ -99,7 +93,7 @@ def wipe(X: np.ndarray, K: np.ndarray, alive: np.ndarray, top: int, slots: np.nd
 @kernel
 def decide(
     X: np.ndarray, V: np.ndarray, top: int, rows: np.ndarray, out: np.ndarray,
-    kind: int, gamma: float, coef0: float, degree: int,
+    kind: int, gamma: float, coef0: float,
 ) -> None:  # fmt: skip
     """out (k, outputs): f_c(x) = sum_j b_cj k(x_j, x) for rows (k, dim); V (outputs, rows, capacity)."""
     outputs, dim = V.shape[0], rows.shape[1]
@@ -110,6 +104,6 @@ def decide(
             used = used or V[c, B, j] != 0.0
         if used:
             for i in range(rows.shape[0]):
-                value = similarity(rows[i], X[j], dim, kind, gamma, coef0, degree)
+                value = similarity(rows[i], X[j], dim, kind, gamma, coef0)
                 for c in range(outputs):
                     out[i, c] += V[c, B, j] * value

@@ -23,6 +23,12 @@ def available_bytes() -> int | None:
     return min(free) if free else None
 
 
+def fits(needed: int) -> bool:
+    """Whether the machine has so many bytes left, as far as it tells."""
+    free = available_bytes()
+    return free is None or needed <= free
+
+
 def announce(needed: int, n: int) -> None:
     """Raise MemoryError with the numbers when `needed` bytes for n samples are more than there are."""
     free = available_bytes()
