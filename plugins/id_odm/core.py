@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from onlinekit.scaling import fresh, watch
+from onlinekit.scaling import finite, fresh, watch
 from onlinekit.schema import Schema
 from onlinekit_plugins.id_odm.engine import Engine
 from onlinekit_plugins.id_odm.kernels import LINEAR, RBF
 from onlinekit_plugins.id_odm.memory import announce
 from onlinekit_plugins.id_odm.primal import PrimalEngine
 from onlinekit_plugins.id_odm.samples import Samples, digest_of
-from onlinekit_plugins.id_odm.scaling_kernels import apply_scale, learn_scaled, tally
+from onlinekit_plugins.id_odm.scaling_kernels import apply_scale, learn_scaled, tally, tally_slots
 
 COUNTS = ("exchanges", "blocks", "refinements", "rebuilds", "fallbacks", "evaluations")
 SMALL = 64  # up to so many features a linear kernel is always solved in the primal
@@ -106,8 +106,8 @@ class ExactCore:
         lo, hi = self._interval(codes)
         with np.errstate(divide="ignore", over="ignore"):
             il = 1.0 / (self.lam * weights)
-        none = ~np.isfinite(il)
-        if none.any():
+        if not finite(il):
+            none = ~np.isfinite(il)
             lo, hi, il = np.where(none, -np.inf, lo), np.where(none, np.inf, hi), np.where(none, 1.0, il)
         return lo, hi, il
 
@@ -203,11 +203,9 @@ class ExactCore:
         """After every change: calibration is stale, classes may be empty, another engine may be better."""
         self._calibration = None
         self._drop_targets()
-        if not len(self._samples):
-            self._build(np.zeros((0, len(self._schema))))
-        elif self.kernel == "linear":
+        if self.kernel == "linear":
             now = isinstance(self._engine, PrimalEngine)
-            if self._wants_primal(now) != now:
+            if self._wants_primal(now) != now or not len(self._samples):
                 self._build(self._rows())
 
     def _count(self, fed: np.ndarray, slots: np.ndarray) -> None:
@@ -216,10 +214,11 @@ class ExactCore:
         if missing:
             self._counts = np.concatenate((self._counts, np.zeros(missing, dtype=np.int64)))
         used = tally(fed, 1, self._counts)
+        assert isinstance(self._engine, Engine)
         if len(slots):
-            used = tally(np.ascontiguousarray(self._engine.rows(slots)), -1, self._counts)
+            used = tally_slots(self._engine.X, slots, -1, self._counts)
         self._all_used = used == len(self._schema)
-        if self.gamma is None and isinstance(self._engine, Engine) and self._engine.gamma != 1.0 / max(1, used):
+        if self.gamma is None and self._engine.gamma != 1.0 / max(1, used):
             self._engine.rescale(1.0 / max(1, used))
 
     def _relabel(self, handles: list[int], code: float, label: Any) -> None:

@@ -174,6 +174,9 @@ class Engine:
             k.wipe(self.X, self.K, self.alive, self.top, forget)
             self.free.extend(forget.tolist())
         self.n += m - q
+        if self.n == 0:  # nothing of the past remains, not even the order of the slots
+            self.top, self.free = 0, []
+            self.C[:, : k.EXCHANGES] = 0.0
         return slots
 
     def retarget(self, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:

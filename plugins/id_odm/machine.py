@@ -90,22 +90,20 @@ class KernelMachine(ExactCore):
             if w != 1.0:
                 w = valid_weight(w)
             reading.check_key(key)
-            index, value = self._schema.entries(x)
-            if not finite(value):
+            row, new = np.empty((1, len(self._schema))), []
+            if self._schema.pack(x, row[0]):
+                new = self._schema.unknown(x)
+                row = np.concatenate((row, np.array([[float(x[name]) for name in new]])), axis=1)
+            if not finite(row[0]):
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-            new = self._schema.unknown(x) if len(index) and index.min() < 0 else []
-            row = np.zeros((1, len(self._schema) + len(new)))
-            if new:
-                index = index.copy()
-                index[index < 0] = np.arange(len(self._schema), row.shape[1])
-            row[0, index] = value + 0.0
+            row += 0.0  # no -0.0: equal contents have equal bytes
             self._check_size(row)
         except (TypeError, ValueError):
             if self.on_invalid == "raise":
                 raise
             self.n_skipped += 1
             return
-        self._change(new, row, np.array([code]), np.array([float(w)]), [key], [y], [])
+        self._change(new, row, np.array([code]), np.array([w], dtype=np.float64), [key], [y], [])
 
     def update_many(
         self, X: Any, y: Any, keys: Sequence[Hashable] | None = None, forget: Iterable[Hashable] = (), w: Any = None

@@ -21,6 +21,8 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
     The parameter `classes` is as in every learner: (False, True), None for any labels as they come, or a sequence.
     """
 
+    _calibration: Calibration | None
+
     def __init__(
         self,
         lam: float = 1.0,
@@ -74,7 +76,7 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
 
     def _signs(self, codes: np.ndarray) -> np.ndarray:
         if self._single:
-            return 2.0 * codes[None, :] - 1.0
+            return 2.0 * codes.reshape(1, -1) - 1.0
         return np.where(codes[None, :] == np.arange(len(self._labels))[:, None], 1.0, -1.0)
 
     def _interval(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

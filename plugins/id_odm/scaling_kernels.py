@@ -37,3 +37,17 @@ def tally(rows: np.ndarray, sign: int, counts: np.ndarray) -> int:
         if counts[j] > 0:
             used += 1
     return used
+
+
+@kernel
+def tally_slots(X: np.ndarray, slots: np.ndarray, sign: int, counts: np.ndarray) -> int:
+    """`tally` of the rows X[slots], of which the first len(counts) columns count."""
+    for i in slots:
+        for j in range(counts.shape[0]):
+            if X[i, j] != 0.0:
+                counts[j] += sign
+    used = 0
+    for j in range(counts.shape[0]):
+        if counts[j] > 0:
+            used += 1
+    return used
