@@ -28,7 +28,8 @@ def prequential(
 ) -> Result:
     """Test-then-train: accuracy = mean of [prediction_i == y_i], each made before y_i is learned.
 
-    The timings leave compilation out: a deep copy of the model sees the first 100 samples before the model does.
+    The timings leave compilation out: a deep copy of the model sees the first 100 samples before the model does. A
+    model that cannot be copied is timed with its first calls, and the result says so.
 
     Parameters
     ----------
@@ -99,7 +100,10 @@ class _Run:
     def __init__(self, model: Any, metrics: dict[str, Any], monitor: Any) -> None:
         self.model, self.metrics, self.monitor = model, metrics, monitor
         self.result = Result(name=type(model).__name__)
-        self.twin = deepcopy(model)
+        try:
+            self.twin = deepcopy(model)
+        except (TypeError, NotImplementedError):  # it holds a lock, a file or the like
+            self.twin, self.result.warmed_up = None, False
         self.gives_proba = hasattr(model, "predict_proba_one")
         self.seen: Counter[Any] = Counter()
         self.last: Any = None

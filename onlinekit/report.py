@@ -267,6 +267,9 @@ def _speed(everything: Sequence[Any]) -> str:
         rows.append([escape(each.name), *(f"{value:,.1f}" for value in micro), f"{each.samples_per_second:,.0f}"])
     head = ["&micro;s a sample", "predict_one", "predict_proba_one", "learn_one", "samples a second"]
     about = "Wall-clock time; compilation is not in it (the first samples are run on a copy of the model beforehand)."
+    if not all(each.warmed_up for each in everything):
+        cold = ", ".join(escape(each.name) for each in everything if not each.warmed_up)
+        about += f" It is for {cold}, which cannot be copied."
     return f'<h2>Speed</h2>{_table(head, rows)}<p class="soft">{about}</p>'
 
 

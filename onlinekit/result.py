@@ -32,8 +32,9 @@ class Result:
     confidences
         The probability that the model gave to its own prediction, NaN where it gave none.
     timings
-        Seconds spent in "predict" (predict_one), "proba" (predict_proba_one) and "learn" (learn_one), without the
-        compilation of kernels.
+        Seconds spent in "predict" (predict_one), "proba" (predict_proba_one) and "learn" (learn_one).
+    warmed_up
+        Whether the timings are without the compilation of kernels.
     verdicts
         Pairs (samples so far, verdict): each "retrain", and each change to another decision.
 
@@ -51,6 +52,7 @@ class Result:
     truths: list[Any] = field(default_factory=list)
     confidences: array[float] = field(default_factory=lambda: array("d"))
     timings: dict[str, float] = field(default_factory=lambda: {"predict": 0.0, "proba": 0.0, "learn": 0.0})
+    warmed_up: bool = True
     verdicts: list[tuple[int, Any]] = field(default_factory=list)
 
     @property

@@ -2,6 +2,7 @@
 
 import copy
 import sys
+import threading
 import time
 from array import array
 
@@ -192,6 +193,18 @@ def test_speed_leaves_compilation_out_and_predicting_twice_in():
     assert Slow.compiled and got.timings["predict"] < 0.1
     assert got.timings["proba"] >= 0.03
     assert got.samples_per_second < 1000
+
+
+def test_a_model_that_cannot_be_copied_is_evaluated_all_the_same():
+    class Locked(dummy.NoChangeClassifier):
+        def __init__(self):
+            super().__init__()
+            self.lock = threading.Lock()
+
+    got = prequential(Locked(), [({}, True)] * 30)
+    assert got.accuracy == 1.0 and not got.warmed_up
+    assert "It is for Locked, which cannot be copied." in to_html(got)
+    assert "cannot be copied" not in to_html(prequential(dummy.NoChangeClassifier(), [({}, True)] * 30))
 
 
 def test_a_model_without_probabilities():
