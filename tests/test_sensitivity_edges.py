@@ -266,3 +266,34 @@ def test_labels_as_booleans_and_rows_one_by_one():
         one.add(row, bool(label > 0))
     many.add(sp.csr_matrix(X[40:]), y[40:])
     np.testing.assert_allclose(one.coef_bounds(), many.coef_bounds(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_hessian_that_is_singular_to_rounding_is_not_used(loss):
+    rng = np.random.default_rng(0)
+    along, direction = 1e4 * rng.normal(size=60), np.r_[2.0, -1.0, 0.5, np.zeros(9)]
+    X = np.outer(along, direction)  # one direction, and C too small to mend it
+    y, C = np.where(rng.random(60) < 0.5, 1.0, -1.0), 1e-12
+
+    def optimum(part):
+        """Along the direction the problem has one variable."""
+        x = along[part, None] * np.linalg.norm(direction)
+        best, off = naive.optimum_long(x, y[part], C, loss, solve(x, y[part], C, loss))
+        return best[0] * direction / np.linalg.norm(direction), off[0] + 1e-15 * abs(best[0])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        summary = FitSummary.from_fit(X[:50], y[:50], optimum(slice(50))[0].astype(float), C, loss)
+    assert summary.eps > 0.05
+    tracker = Tracker(summary)
+    tracker.add(X[50:], y[50:])
+    tracker.remove(X[:5], y[:5])
+    assert tracker.bounds(np.eye(12), "ellipsoid")[2]["level"] == "matrix-sphere"
+    tracker.refine(X[5:], y[5:], 3)
+    w1, off = optimum(slice(5, 60))
+    for level in (*LEVELS, "newton"):
+        lower, upper = tracker.coef_bounds(level)
+        assert np.all(lower - off <= w1) and np.all(w1 <= upper + off), level
+    lower, upper, _ = loo_certificates(summary, X[:50], y[:50])
+    w, off = optimum(slice(1, 50))
+    assert lower[0] - np.abs(X[0]).sum() * off <= X[0] @ w <= upper[0] + np.abs(X[0]).sum() * off

@@ -54,7 +54,7 @@ def gap_outside(tracker, X1, y1, C, loss, truth, level):
 
 def random_run(rng):
     """P of .01-10 %, C of .001-10, every mode, both losses: data, changes, C, loss, w0."""
-    n, d = int(10 ** rng.uniform(1.7, 3.2)), int(rng.integers(1, 13))
+    n, d = int(10 ** rng.uniform(1.7, 3.0)), int(rng.integers(1, 13))
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.choice([0.3, 1.0]))
     y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
     m = max(1, int(n * 10 ** rng.uniform(-4, -1)))

@@ -50,14 +50,18 @@ def newton_direction(
 ) -> np.ndarray:
     """H^-1 grad with H = C I + (1/n) sum phi''(z_i) x_i x_i', shape (d,).
 
-    Beyond 1500 features by at most ``steps`` conjugate-gradient steps, to a relative residual of ``accuracy``.
+    Beyond 1500 features, or where H is singular to rounding, by at most ``steps`` conjugate-gradient steps, to a
+    relative residual of ``accuracy``.
     """
     n, d = rows.shape
     weights = losses.curvature(loss, z) / n
     if d <= _LARGEST_DENSE:
         hess = losses.weighted_gram(rows, weights)
         hess[np.diag_indices(d)] += C
-        return np.asarray(cho_solve(cho_factor(hess), grad))
+        try:
+            return np.asarray(cho_solve(cho_factor(hess), grad))
+        except np.linalg.LinAlgError:
+            pass
     x, rest = np.zeros(d), grad.copy()
     direction, size = rest.copy(), float(rest @ rest)
     target = size * accuracy * accuracy

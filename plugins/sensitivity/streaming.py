@@ -133,9 +133,11 @@ class HessianMetric:
 
     def _find(self, net: int, G: np.ndarray, dG: np.ndarray) -> dict[str, Any]:
         s = self.summary
-        kappa = self._kappa(net)
         failed = {"usable": False, "crossed": False}
-        if not np.isfinite(kappa) or s.eps > _LARGEST_ERROR:
+        if s.eps > _LARGEST_ERROR:
+            return failed
+        kappa = self._kappa(net)
+        if not np.isfinite(kappa):
             return failed
         scale = self._scale(net)
         # (N^-1)_jj <= kappa (M^-1)_jj

@@ -87,12 +87,17 @@ class FitSummary:
         self.gram_slack = 4 * UNIT * (self.n0 + self.d + 16) * float(np.trace(self.gram))
         self.spectrum = np.maximum(lam, 0) + self.gram_slack
         self.lambda_max = float(self.spectrum[-1]) * (1 + 8 * UNIT)
-        self.factor = cholesky(self.M, lower=True)
+        size = np.sqrt(np.diag(self.M))
+        try:
+            self.factor = cholesky(self.M, lower=True)
+        except np.linalg.LinAlgError:
+            # Singular to rounding: no level that needs the Hessian is used, and the factor stands for none.
+            self.factor, self.inverse_root, self.eps, self.safety = np.diag(size), 1 / size, np.inf, 1.0
+            return
         inverse, _ = dtrtri(self.factor, lower=1)
         root = np.sqrt((np.tril(inverse) ** 2).sum(axis=0))
-        total = float(np.sqrt(np.diag(self.M)) @ root)
         # Relative error of M, of its factor and of solves with it, in the order of symmetric matrices.
-        self.eps = 2 * UNIT * (self.n0 + 4 * self.d + 32 + self.margin_max) * total**2
+        self.eps = 2 * UNIT * (self.n0 + 4 * self.d + 32 + self.margin_max) * float(size @ root) ** 2
         self.inverse_root = root * (1 + 2 * self.eps)
         self.safety = 1 + 3 * self.eps
 
@@ -148,8 +153,7 @@ class FitSummary:
         if self.matrices:
             out.gram, out.M = self.gram + other.gram, self.M + other.M
             out._finish()
-            if max(self.eps, other.eps, out.eps) > 0.05:
-                out.eps = out.safety = np.inf
+            out.eps = max(self.eps, other.eps, out.eps)
             out.curvature = CurvatureBound.worst(self.curvature, other.curvature)
         return out
 
