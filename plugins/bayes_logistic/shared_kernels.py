@@ -94,8 +94,17 @@ def inflated(variance: float, rho: float, hyper: np.ndarray) -> float:
 @kernel
 def shares(state: np.ndarray) -> np.ndarray:
     """The weights (M,) of the mixed models: softmax of their log weights."""
-    out = np.exp(state[:, LOGW] - state[:, LOGW].max())
-    return out / out.sum()
+    models = state.shape[0]
+    out = np.empty(models)
+    best, total = state[0, LOGW], 0.0
+    for m in range(1, models):
+        best = max(best, state[m, LOGW])
+    for m in range(models):
+        out[m] = math.exp(state[m, LOGW] - best)
+        total += out[m]
+    for m in range(models):
+        out[m] /= total
+    return out
 
 
 @kernel
@@ -138,12 +147,13 @@ def monitor(
 
     p' is the prediction after the label (2.25): a' = a + s2 step, s2' = s2 - gain s2^2.
     """
-    p = moderated(a, s2)
-    after = moderated(a + s2 * step, max(s2 - gain * s2 * s2, 0.0))
-    g = min(after, 1.0 - after) - min(p, 1.0 - p)
-    if hyper[MODE] != UNCERTAINTY_MEAN:  # that mode averages first; level clips
-        g = max(g, 0.0)
+    p, mode = moderated(a, s2), hyper[MODE]
     state[m, COUNT] = hyper[ALPHA] * state[m, COUNT] + 1.0
-    state[m, LEVEL] += (g - state[m, LEVEL]) / state[m, COUNT]
-    if state.shape[0] > 1:
+    if mode == UNCERTAINTY or mode == UNCERTAINTY_MEAN:
+        after = moderated(a + s2 * step, max(s2 - gain * s2 * s2, 0.0))
+        g = min(after, 1.0 - after) - min(p, 1.0 - p)
+        if mode == UNCERTAINTY:
+            g = max(g, 0.0)  # the other mode averages first; level clips
+        state[m, LEVEL] += (g - state[m, LEVEL]) / state[m, COUNT]
+    if mode == AUTO:
         state[m, LOGW] = FADING * state[m, LOGW] + math.log(p if y == 1 else 1.0 - p)
