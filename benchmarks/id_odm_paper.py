@@ -70,10 +70,7 @@ class Run:
         lo, hi, il = (y - self.theta)[None, :], (y + self.theta)[None, :], np.full(len(y), 1.0 / self.lam)
         for t in range(0, len(y), size):
             part = slice(t, t + size)
-            if size == 1:
-                self.slots.append(self.engine.insert_one(X[t], lo[:, t], hi[:, t], il[t]))
-            else:
-                self.slots.extend(self.engine.update(X[part], lo[:, part], hi[:, part], il[part], NONE).tolist())
+            self.slots.extend(self.engine.update(X[part], lo[:, part], hi[:, part], il[part], NONE).tolist())
 
     def delete(self, size):
         """The inserted rows out again, `size` at a time."""

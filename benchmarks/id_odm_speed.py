@@ -58,11 +58,8 @@ class Fitted:
         """The next m rows in batches of `size`."""
         for t in range(self.n, self.n + m, size):
             part = slice(t, t + size)
-            if size == 1:
-                self.slots.append(self.engine.insert_one(self.X[t], self.lo[:, t], self.hi[:, t], self.il[t]))
-            else:
-                got = self.engine.update(self.X[part], self.lo[:, part], self.hi[:, part], self.il[part], NONE)
-                self.slots.extend(got.tolist())
+            got = self.engine.update(self.X[part], self.lo[:, part], self.hi[:, part], self.il[part], NONE)
+            self.slots.extend(got.tolist())
 
     def delete(self, size):
         """The same rows out again."""
@@ -195,8 +192,9 @@ def replacing(quick):
 
             passes()
             for t in range(W, W + 5 * moves):
-                mine, slot = cpu(engine.insert_one, X[t], lo[:, t], hi[:, t], il[t], slots.pop(0))
-                slots.append(slot)
+                at, oldest = slice(t, t + 1), np.array([slots.pop(0)])
+                mine, new = cpu(engine.update, X[at], lo[:, at], hi[:, at], il[at], oldest)
+                slots.append(int(new[0]))
                 times.append((mine, cpu(passes)[0]))
             mine, theirs = np.median(np.array(times)[20:], axis=0)
             cost[lam, W] = mine
@@ -244,8 +242,8 @@ def primal(quick):
                 cold, (w, _) = cpu(newton_primal, X[at], lo[0, at], hi[0, at], lam, np.zeros(d))
                 refits.append((cold, cpu(newton_primal, X[at], lo[0, at], hi[0, at], lam, old)[0]))
                 off = max(off, np.abs(w - engine.weights()[0]).max())
-            i, old = n + t, engine.weights()[0]
-            times.append(cpu(engine.insert_one, X[i], lo[:, i], hi[:, i], il[i], int(slots[t]))[0])
+            at, old = slice(n + t, n + t + 1), engine.weights()[0]
+            times.append(cpu(engine.update, X[at], lo[:, at], hi[:, at], il[at], slots[t : t + 1])[0])
         done = {k: (engine.counts[k] - before[k]) / moves for k in before}
         mine, (cold, warm) = np.median(times), np.median(refits, axis=0)
         lines.append(
@@ -292,7 +290,8 @@ def leaving_one_out(folder, quick):
         def exact(i, engine=engine, X=X, lo=lo, hi=hi, il=il, slots=slots, empty=empty):
             engine.update(*empty, slots[i : i + 1])
             f = engine.decision(X[i : i + 1])[0, 0]
-            slots[i] = engine.insert_one(X[i], lo[:, i], hi[:, i], il[i])
+            at = slice(i, i + 1)
+            slots[i] = engine.update(X[at], lo[:, at], hi[:, at], il[at], NONE)[0]
             return f
 
         exact(0)

@@ -301,9 +301,8 @@ def test_drift_with_a_persistent_core(d, lam):
     slots = list(engine.update(X, *intervals(y, 0.1, lam), NONE))
     young = slots[150:]
     for step in range(2500):
-        label = rng.choice([-1.0, 1.0])
-        lo, hi = np.array([label - 0.1]), np.array([label + 0.1])
-        young.append(engine.insert_one(rng.normal(size=d), lo, hi, 1.0 / lam, drop=young.pop(0)))
+        problem = intervals(rng.choice([-1.0, 1.0], 1), 0.1, lam)
+        young.extend(engine.update(rng.normal(size=(1, d)), *problem, np.array([young.pop(0)])).tolist())
         if step % 50 == 0:
             assert engine.kkt() <= 1e-8
     live = engine.live()

@@ -162,11 +162,6 @@ class PrimalEngine:
         self._free.extend(forget.tolist())
         return slots
 
-    def insert_one(self, x: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: float, drop: int = -1) -> int:
-        """`update` with one row x (dim,), lo and hi (outputs,), and at most one slot to drop; the new slot."""
-        forget = np.array([drop] if drop >= 0 else [], dtype=np.int64)
-        return int(self.update(x[None, :], lo[:, None], hi[:, None], np.array([il]), forget)[0])
-
     def retarget(self, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
         """Other intervals (outputs, m) and slopes (m,) for stored samples (m,), in one exchange."""
         self._run(np.zeros(0, dtype=np.int64), np.ascontiguousarray(slots, dtype=np.int64), lo, hi, il)
