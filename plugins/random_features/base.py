@@ -85,6 +85,12 @@ class RandomFeatureClassifier(ArrayClassifier):
         params["directions"] = self._start
         return params
 
+    def __repr__(self) -> str:
+        params = self._get_params()
+        if params["directions"] is not None:
+            params["directions"] = "(u, b) as given"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in params.items())})"
+
     @property
     def _dtype(self) -> Any:  # type: ignore[override]
         return np.dtype(self.dtype)
