@@ -228,7 +228,7 @@ def resolve(
             nl += 1
         elif a < dying:
             M[STATUS, j] = FREE
-    first = True
+    first = forced.shape[0] > 0
     best, stalls = top + 1, 0
     tries = falls = 0
     while True:
