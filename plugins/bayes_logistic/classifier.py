@@ -141,6 +141,10 @@ class BayesianLogisticRegression(Posterior):
     @property
     def sparse(self) -> bool:  # type: ignore[override]
         """Whether rows with few entries cost only what they hold: so with a diagonal covariance."""
+        return self._diagonal
+
+    @property
+    def _diagonal(self) -> bool:  # type: ignore[override]
         return self._form == "diag"
 
     @property
@@ -155,7 +159,7 @@ class BayesianLogisticRegression(Posterior):
 
     def _sizes(self) -> dict[str, int]:
         columns = self._capacity + 1
-        return {"columns": columns, "cells": columns if self._form == "diag" else columns * (columns + 1) // 2}
+        return {"columns": columns, "cells": columns if self._diagonal else columns * (columns + 1) // 2}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
         work = np.empty((2 + 3 * len(self._arrays["state"]), len(self._schema) + layout.SPARE))
@@ -164,7 +168,7 @@ class BayesianLogisticRegression(Posterior):
 
     def _hyper(self) -> tuple[Any, ...]:
         numbers = (self.prior_var, self.alpha, MODES[self.drift], self.bounded, self.update == "adf",
-                   self._form == "diag", self.intercept)  # fmt: skip
+                   self._diagonal, self.intercept)  # fmt: skip
         return (np.array(numbers, dtype=np.float64),)
 
     def _rate(self, name: Any) -> float:
@@ -190,7 +194,7 @@ class BayesianLogisticRegression(Posterior):
         weights[:, layout.GROUP, columns] = g
         weights[:, layout.SINCE, columns] = state[:, layout.RATES + 1 :: 2][:, g]
         k = np.arange(columns.start, columns.stop)
-        self._arrays["cov"][:, k if self._form == "diag" else k * (k + 3) // 2] = self.prior_var
+        self._arrays["cov"][:, k if self._diagonal else k * (k + 3) // 2] = self.prior_var
 
     def _make_labels(self, names: Sequence[Any]) -> BinaryLabels:
         return PartialLabels()

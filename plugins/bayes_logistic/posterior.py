@@ -21,6 +21,7 @@ class Posterior(ArrayClassifier):
     """Read-outs of a Gaussian posterior over the weights, or of a mixture of such; the state is in shared_kernels."""
 
     intercept: bool
+    _diagonal: bool
 
     @property
     def v(self) -> float:
@@ -32,39 +33,43 @@ class Posterior(ArrayClassifier):
         """Fading count of labels, N (2.30)."""
         return float(self._arrays["state"][0, layout.COUNT])
 
-    def _moments(self) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
-        """Names (d), shares of the models (M), their means (M, d), and variances (M, d) or covariances (M, d, d)."""
-        i, k = int(not self.intercept), len(self._schema) + 1
-        state, weights = self._arrays["state"], self._arrays["weights"]
-        hyper: Any = self._args[-1]
-        names: list[Any] = [INTERCEPT, *self._schema.names]
-        share = layout.shares(state)
-        means = weights[:, layout.MEAN, i:k].copy()
-        if hyper[layout.DIAG]:
-            cov, weights, state = self._arrays["cov"].copy(), weights.copy(), state.copy()
-            for m in range(len(share)):
-                diag_kernels.settle(m, k, weights, cov, state, hyper)
-            return names[i:], share, means, cov[:, i:k]
-        covs = np.zeros((len(share), k, k))
-        rows, columns = np.tril_indices(k)
-        covs[:, rows, columns] = covs[:, columns, rows] = self._arrays["cov"][:, : len(rows)]
-        return names[i:], share, means, covs[:, i:, i:]
+    def _names(self) -> list[Any]:
+        return [INTERCEPT, *self._schema.names] if self.intercept else list(self._schema.names)
+
+    def _mixture(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of the models (M,) and their means (M, d)."""
+        first, last = int(not self.intercept), len(self._schema) + 1
+        return layout.shares(self._arrays["state"]), self._arrays["weights"][:, layout.MEAN, first:last]
+
+    def _spread(self) -> np.ndarray:
+        """Variances (M, d) or covariances (M, d, d) of the models, not inflated."""
+        first, last = int(not self.intercept), len(self._schema) + 1
+        cov, hyper = self._arrays["cov"], self._args[-1]
+        if self._diagonal:
+            cov, weights, state = cov.copy(), self._arrays["weights"].copy(), self._arrays["state"].copy()
+            for m in range(len(cov)):
+                diag_kernels.settle(m, last, weights, cov, state, hyper)
+            return cov[:, first:last]
+        square = np.zeros((len(cov), last, last))
+        rows, columns = np.tril_indices(last)
+        square[:, rows, columns] = square[:, columns, rows] = cov[:, : len(rows)]
+        return square[:, first:, first:]
 
     @property
     def mean(self) -> dict[Any, float]:
         """Feature -> posterior mean of its weight, "__intercept__" first; with "auto" that of the mixture."""
-        names, share, means, _ = self._moments()
-        return dict(zip(names, (share @ means).tolist(), strict=True))
+        share, means = self._mixture()
+        return dict(zip(self._names(), (share @ means).tolist(), strict=True))
 
     weights = mean
 
     def covariance(self) -> tuple[list[Any], np.ndarray]:
         """(features, Sigma): the posterior covariance (d, d), not inflated; with "auto" that of the mixture."""
-        names, share, means, covs = self._moments()
-        if covs.ndim == 2:
-            covs = covs[:, :, None] * np.eye(len(names))
+        (share, means), covs = self._mixture(), self._spread()
+        if self._diagonal:
+            covs = covs[:, :, None] * np.eye(covs.shape[1])
         off = means - share @ means
-        return names, (share[:, None, None] * (covs + off[:, :, None] * off[:, None, :])).sum(axis=0)
+        return self._names(), (share[:, None, None] * (covs + off[:, :, None] * off[:, None, :])).sum(axis=0)
 
     def logit_dist(self, x: dict[Any, Any]) -> tuple[float, float]:
         """Mean a and variance s2 of the logit w'x (2.18), (2.19), inflated as for a prediction (2.22)."""
@@ -87,15 +92,15 @@ class Posterior(ArrayClassifier):
 
     def sample_weights(self, rng: np.random.Generator) -> dict[Any, float]:
         """One draw of the weights from the posterior, or with "auto" from the mixture (for Thompson sampling)."""
-        names, share, means, covs = self._moments()
+        (share, means), covs = self._mixture(), self._spread()
         m = int(rng.choice(len(share), p=share)) if len(share) > 1 else 0
-        noise = rng.standard_normal(len(names))
-        if covs.ndim == 2:
+        noise = rng.standard_normal(means.shape[1])
+        if self._diagonal:
             draw = means[m] + np.sqrt(covs[m]) * noise
         else:
             values, vectors = np.linalg.eigh(covs[m])
             draw = means[m] + vectors @ (np.sqrt(np.maximum(values, 0.0)) * noise)
-        return dict(zip(names, draw.tolist(), strict=True))
+        return dict(zip(self._names(), draw.tolist(), strict=True))
 
     def entropy(self, x: dict[Any, Any]) -> float:
         """Entropy of the predicted label, in nats."""
