@@ -31,7 +31,7 @@ class ChangedData:
         self._mark = summary.fingerprint.copy()
         self._added: Counter[bytes] = Counter()
         self._removed: Counter[bytes] = Counter()
-        self._removed_rows: dict[bytes, list[np.ndarray]] = {}
+        self._removed_rows: dict[bytes, np.ndarray] = {}
         self._added_norm = 0.0
         self._metric = HessianMetric(summary) if summary.matrices else None
         self._points: list[Point] = []
@@ -68,26 +68,19 @@ class ChangedData:
 
     def _add(self, rows: Any, names: list[bytes], mark: np.ndarray) -> None:
         # A removed row that comes back undoes its removal.
-        left, back = self._removed.copy() if self._removed else Counter(), np.zeros(len(names), dtype=bool)
-        for i, key in enumerate(names if left else ()):
-            if left[key] > 0:
-                left[key] -= 1
-                back[i] = True
+        back = _first(names, self._removed)
         z = self._shift(rows, mark, 1, ~back, back)
-        for key, again in zip(names, back, strict=True):
-            if again:
-                self._removed[key] -= 1
-                if self._removed_rows:
-                    self._removed_rows[key].pop()
-            else:
-                self._added[key] += 1
+        returned = [key for key, again in zip(names, back, strict=True) if again] if back.any() else []
+        new = [key for key, again in zip(names, back, strict=True) if not again] if returned else names
+        _take(self._removed, returned)
+        self._added.update(new)
         if self._metric is None:
-            new = rows[~back]
-            self._added_norm += float(losses.row_norms(new) @ losses.row_norms(new)) * (1 + 1e-9)
+            norms = losses.row_norms(rows[~back])
+            self._added_norm += float(norms @ norms) * (1 + 1e-9)
             return
-        if not back.all():
-            self._metric.add([k for k, again in zip(names, back, strict=True) if not again], rows[~back], z[~back])
-        if back.any():
+        if new:
+            self._metric.add(new, rows[~back], z[~back])
+        if returned:
             self._metric.lose(rows[back], z[back], back=True)
 
     def remove(self, X: Any, y: Any) -> None:
@@ -97,31 +90,25 @@ class ChangedData:
             return
         table = digests(rows)
         names = keys(table)
+        fit, added, removed = self.summary.keys, self._added, self._removed
         for key, count in Counter(names).items():
-            if count > self._added[key] + self.summary.keys[key] - self._removed[key]:
+            if count > added.get(key, 0) + fit.get(key, 0) - removed.get(key, 0):
                 raise ValueError("a row to remove is neither a fit row nor an added one (or was removed before)")
         if rows.shape[0] >= self.n1:
             raise ValueError("cannot remove every row: no data would be left")
-        left, mine = Counter({key: self._added[key] for key in names}), np.zeros(len(names), dtype=bool)
-        for i, key in enumerate(names):
-            if left[key] > 0:
-                left[key] -= 1
-                mine[i] = True
+        mine = _first(names, self._added)
         z = self._shift(rows, fingerprint(table), -1, mine, ~mine)
-        for i, key in enumerate(names):
-            if mine[i]:
-                self._added[key] -= 1
-                if not self._added[key]:
-                    del self._added[key]
-            else:
-                self._removed[key] += 1
-                if self._metric is not None:
-                    self._removed_rows.setdefault(key, []).append(rows[i])
+        own = [key for key, is_own in zip(names, mine, strict=True) if is_own] if mine.any() else []
+        gone = [key for key, is_own in zip(names, mine, strict=True) if not is_own] if own else names
+        _take(self._added, own)
+        self._removed.update(gone)
         if self._metric is None:
             return
-        if mine.any():
-            self._metric.take([key for key, own in zip(names, mine, strict=True) if own])
-        if not mine.all():
+        # Equal rows have equal keys, so one row a key is enough.
+        self._removed_rows.update(zip(gone, rows[~mine], strict=True))
+        if own:
+            self._metric.take(own)
+        if gone:
             self._metric.lose(rows[~mine], z[~mine])
 
     def _shift(self, rows: Any, mark: np.ndarray, sign: int, added: np.ndarray, removed: np.ndarray) -> np.ndarray:
@@ -156,12 +143,17 @@ class ChangedData:
         if self._metric is None or other._metric is None:
             trial._sum((self, other))
         else:
-            for part in (self._metric, other._metric):
-                trial.add(part.added.X, np.ones(part.added.n))
-            for rows in (self._removed_rows, other._removed_rows):
-                gone = [row for equal in rows.values() for row in equal]
-                trial.remove(np.array(gone).reshape(-1, mine.d), np.ones(len(gone)))
+            for metric in (self._metric, other._metric):
+                trial.add(metric.added.X, np.ones(metric.added.n))
+            for part in (self, other):
+                gone = part._gone()
+                trial.remove(gone, np.ones(len(gone)))
         self.__dict__.update(trial.__dict__)
+
+    def _gone(self) -> np.ndarray:
+        """The removed rows of the fit, each as often as it was removed."""
+        rows = [self._removed_rows[key] for key in self._removed.elements()] if self._metric is not None else []
+        return np.array(rows).reshape(-1, self.summary.d)
 
     def _sum(self, parts: tuple[ChangedData, ChangedData]) -> None:
         """Add what the parts saw to a fresh tracker, without their rows."""
@@ -187,7 +179,7 @@ class ChangedData:
         high = self.G
         state["_G"] = (high, (self._G - high).astype(float))
         state["_added"], state["_removed"] = pack_counter(self._added), pack_counter(self._removed)
-        state["_removed_rows"] = np.array([r for rows in self._removed_rows.values() for r in rows])
+        state["_removed_rows"] = self._gone()
         state["_metric"] = None if self._metric is None else self._metric.__getstate__()
         state["_points"] = [p.state() for p in self._points]
         return state
@@ -200,9 +192,26 @@ class ChangedData:
         self._G = high.astype(LONG) + low
         self._added, self._removed = unpack_counter(*state["_added"]), unpack_counter(*state["_removed"])
         gone = np.asarray(state["_removed_rows"]).reshape(-1, self.summary.d)
-        self._removed_rows = {}
-        for key, row in zip(keys(digests(gone)), gone, strict=True):
-            self._removed_rows.setdefault(key, []).append(row)
+        self._removed_rows = dict(zip(keys(digests(gone)), gone, strict=True))
         if state["_metric"] is not None:
             self._metric = HessianMetric.restored(self.summary, state["_metric"])
         self._points = [Point(**p) for p in state["_points"]]
+
+
+def _first(names: list[bytes], held: Counter[bytes]) -> np.ndarray:
+    """Which rows are held, each key at most as often as it is held, (n,) bool."""
+    found = np.zeros(len(names), dtype=bool)
+    if held:
+        left: dict[bytes, int] = {}
+        for i, key in enumerate(names):
+            count = left.get(key, held.get(key, 0))
+            found[i] = count > 0
+            left[key] = count - 1
+    return found
+
+
+def _take(held: Counter[bytes], names: list[bytes]) -> None:
+    for key in names:
+        held[key] -= 1
+        if not held[key]:
+            del held[key]

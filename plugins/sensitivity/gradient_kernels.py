@@ -7,19 +7,6 @@ import numpy as np
 from onlinekit.jit import kernel
 
 _U = 2.0**-53
-_SPLIT = 134217729.0  # 2^27 + 1 (Dekker)
-
-
-@kernel
-def product_error(x: float, w: float, p: float) -> float:
-    """x w - p exactly, p = fl(x w) (Dekker's product)."""
-    c = _SPLIT * x
-    xh = c - (c - x)
-    xl = x - xh
-    c = _SPLIT * w
-    wh = c - (c - w)
-    wl = w - wh
-    return ((xh * wh - p) + xh * wl + xl * wh) + xl * wl
 
 
 @kernel
@@ -33,10 +20,11 @@ def sum_error(a: float, b: float, t: float) -> float:
 def loss_terms(squared: bool, high: float, low: float, size: float, length: float, out: np.ndarray) -> int:
     """phi, phi' and their errors at the margin high + low: out = (phi, error, phi', error, z).
 
-    |high + low - z| <= 4 (length + 2)^2 u^2 size, size = sum |x_j w_j| (Ogita, Rump, Oishi, dot2).
+    |high + low - z| <= u size + 4 (length + 2)^2 u^2 size, size = sum |x_j w_j|: rounded products, summed as in
+    Ogita, Rump and Oishi's sum2.
     """
     z = high + low
-    tail = 4.0 * (length + 2.0) * (length + 2.0) * _U * _U * size
+    tail = (1.01 + 4.0 * (length + 2.0) * (length + 2.0) * _U) * _U * size
     if squared:
         t = (1.0 - high) - low
         # 1 - high is rounded once and the rest once more.
@@ -65,12 +53,11 @@ def sum_dense(
     high: np.ndarray,
     low: np.ndarray,
     error: np.ndarray,
-    squares: np.ndarray,
     z: np.ndarray,
     slope: np.ndarray,
     terms: np.ndarray,
 ) -> int:
-    """Sums over sign_i rows_i (n, d) at w (d,): gradient = high + low -+ error, squares (d,); z, slope (n,).
+    """Sums over sign_i rows_i (n, d) at w (d,): gradient = high + low -+ error (d,); z, slope (n,).
 
     terms (6,) is scratch; on return terms[0] = sum phi and terms[1] its error.
     """
@@ -82,7 +69,7 @@ def sum_dense(
             if x != 0.0:
                 p = x * w[j]
                 t = zh + p
-                zl += sum_error(zh, p, t) + product_error(x, w[j], p)
+                zl += sum_error(zh, p, t)
                 zh = t
                 size += abs(p)
                 length += 1.0
@@ -102,7 +89,6 @@ def sum_dense(
                 low[j] += sum_error(high[j], p, t)
                 high[j] = t
                 error[j] += abs(x) * off
-                squares[j] += x * x
     terms[0], terms[1] = value + rest, doubt + 4.0 * _U * value
     return 0
 
@@ -118,7 +104,6 @@ def sum_sparse(
     high: np.ndarray,
     low: np.ndarray,
     error: np.ndarray,
-    squares: np.ndarray,
     z: np.ndarray,
     slope: np.ndarray,
     terms: np.ndarray,
@@ -128,10 +113,9 @@ def sum_sparse(
     for i in range(len(indptr) - 1):
         zh, zl, size = 0.0, 0.0, 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            x, v = data[k], w[indices[k]]
-            p = x * v
+            p = data[k] * w[indices[k]]
             t = zh + p
-            zl += sum_error(zh, p, t) + product_error(x, v, p)
+            zl += sum_error(zh, p, t)
             zh = t
             size += abs(p)
         s = sign[i]
@@ -149,6 +133,5 @@ def sum_sparse(
             low[j] += sum_error(high[j], p, t)
             high[j] = t
             error[j] += abs(x) * off
-            squares[j] += x * x
     terms[0], terms[1] = value + rest, doubt + 4.0 * _U * value
     return 0

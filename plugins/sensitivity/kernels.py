@@ -6,9 +6,9 @@ import numpy as np
 
 from onlinekit.jit import kernel
 
-_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_B = np.uint64(0x94D049BB133111EB)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
-_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
 @kernel
@@ -92,7 +92,7 @@ def digest_dense(bits, odd, flip, out):
             if bits[i, j] << _ONE != _ZERO:
                 h = hash_value(bits[i, j] ^ flip[i], odd[j])
                 first += h
-                second += (h ^ (h >> _S31)) * _A
+                second += (h << _S32) | (h >> _S32)
         out[i, 0], out[i, 1] = first, second
     return 0
 
@@ -106,6 +106,20 @@ def digest_sparse(indptr, indices, bits, odd, flip, out):
             if bits[k] << _ONE != _ZERO:
                 h = hash_value(bits[k] ^ flip[i], odd[indices[k]])
                 first += h
-                second += (h ^ (h >> _S31)) * _A
+                second += (h << _S32) | (h >> _S32)
         out[i, 0], out[i, 1] = first, second
+    return 0
+
+
+@kernel
+def quadratic_rows(indptr, indices, data, A, out):
+    """Out (n,) = x_i' A x_i for CSR rows, A (d, d) symmetric: O(non-zeros of the row squared)."""
+    for i in range(len(indptr) - 1):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            part = 0.5 * data[k] * A[indices[k], indices[k]]
+            for m in range(indptr[i], k):
+                part += data[m] * A[indices[k], indices[m]]
+            total += data[k] * part
+        out[i] = 2.0 * total
     return 0

@@ -115,7 +115,7 @@ def row_norms(X: Any) -> np.ndarray:
     """Euclidean norm of each row, shape (n,)."""
     if sp.issparse(X):
         return np.sqrt(with_data(X, X.data * X.data) @ np.ones(X.shape[1]))
-    return np.sqrt((X * X).sum(axis=1))
+    return np.sqrt(np.einsum("ij,ij->i", X, X))
 
 
 def largest_eigenvalue(T: np.ndarray, weights: np.ndarray, enough: float = 0.0) -> float:

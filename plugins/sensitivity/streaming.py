@@ -63,19 +63,26 @@ class HessianMetric:
     def lose(self, rows: np.ndarray, z: np.ndarray, back: bool = False) -> None:
         """Rows of the fit left the data, or came back."""
         weights = losses.curvature(self.summary.loss, z)
-        T = self.whiten(rows)
-        self._lost += (-1 if back else 1) * losses.weighted_gram(T, weights)
-        self._lost_size += float(weights @ (T * T).sum(axis=1))
-        self._change(rows, weights, back)
+        change = self._change(rows, weights, back)
+        sign = -1 if back else 1
+        if change is None:
+            T = self.whiten(rows)
+            white = losses.weighted_gram(T, weights)
+        else:
+            white = self.whiten(self.whiten(change).T)
+        self._lost += sign * white
+        self._lost_size += float(np.trace(white)) * (1 + 1e-9)
 
-    def _change(self, rows: np.ndarray, weights: np.ndarray, add: bool) -> None:
+    def _change(self, rows: np.ndarray, weights: np.ndarray, add: bool) -> np.ndarray | None:
+        """Move N by the rows; their part of it, (d, d), when they are so many that it is worth passing on."""
         self._answer = self._spectrum = None
         self._terms += len(rows)
         kept = weights > 0
         if not kept.any():
-            return
+            return None
         scaled = rows[kept] * np.sqrt(weights[kept])[:, None]
-        self._N += (1 if add else -1) * (scaled.T @ scaled)
+        part = scaled.T @ scaled
+        self._N += (1 if add else -1) * part
         if add:
             self._scale_sq += (scaled * scaled).sum(axis=0) * (1 + 1e-9)
         few = len(scaled) <= max(1, self.summary.d // 6)
@@ -83,6 +90,7 @@ class HessianMetric:
             self._stale = True
         else:
             self._rank_ops += len(scaled)
+        return part if len(scaled) > self.summary.d else None
 
     def _refactor(self, net: int) -> bool:
         N = self._N.copy()
@@ -106,19 +114,18 @@ class HessianMetric:
     def _kappa(self, net: int) -> float:
         """kappa with M <= kappa N, inf when rounding hides it."""
         s = self.summary
-        shift = max(0, -net) / s.n0
-        lost, dust = 0.0, 0.0
+        error = self._unit() * float(self._scale(net) @ s.inverse_root) ** 2 + s.eps
+        lost = 0.0
         if self._lost_size:
             dust = 8 * UNIT * (self._terms + s.d + 8) * self._lost_size
             lost = losses.eigenvalue_bound(self._lost, 0.02) + dust
-        theta = lost * s.safety + shift + s.eps
+        theta = lost * s.safety + max(0, -net) / s.n0 + error
         if theta <= 0.02 or (theta <= 0.1 and s.d > 64):
             return 1 / (1 - theta)
         N = self._N.copy()
         N[np.diag_indices(s.d)] += net * s.C
         half = solve_triangular(s.factor, N, lower=True)
         white = solve_triangular(s.factor, half.T, lower=True)
-        error = self._unit() * float(self._scale(net) @ s.inverse_root) ** 2
         low = float(np.linalg.eigvalsh((white + white.T) / 2)[0]) * (1 - s.eps) - error
         return 1 / low if low > 1e-6 else np.inf
 
