@@ -62,7 +62,7 @@ def test_with_every_point_a_core_it_is_the_kernel_svm_by_stochastic_gradient():
     for t, (row, k) in enumerate(zip(X, y, strict=True)):
         f = sum(s * np.exp(-np.sum((row - p) ** 2) / 2.0) for p, s in losses) / (0.05 * max(t, 1))
         x = {"a": row[0], "b": row[1]}
-        assert model.predict_proba_one(x)[True] == pytest.approx(1.0 / (1.0 + np.exp(-f)), rel=1e-9)
+        assert model.predict_proba_one(x)[True] == pytest.approx(expit(f), rel=1e-9)
         sign = 2.0 * k - 1.0
         if 1.0 - sign * f > 0.0:
             losses.append((row, sign))
