@@ -25,6 +25,7 @@ class AddedRows:
         self._keys: list[bytes] = []
         self._third, self._fourth = np.zeros((2, d, d)) if loss == "logistic" else np.zeros((2, 0, 0))
         self._dust = 0.0
+        self._constants: tuple[float, float, float] | None = None
 
     @property
     def X(self) -> np.ndarray:
@@ -77,7 +78,8 @@ class AddedRows:
     def _accumulate(self, T: np.ndarray, z: np.ndarray, slack: np.ndarray, sign: int) -> None:
         if self.loss != "logistic" or not len(z):
             return
-        q = np.sqrt((T * T).sum(axis=1)) * self.safety
+        self._constants = None
+        q = np.sqrt(np.einsum("ij,ij->i", T, T)) * self.safety
         third, fourth = third_derivative(z, slack) * q, q * q / 8
         self._third += sign * losses.weighted_gram(T, third)
         self._fourth += sign * losses.weighted_gram(T, fourth)
@@ -91,8 +93,10 @@ class AddedRows:
         """m3 and m4 of the logistic loss over the added rows; a looser m3 or m4 will do when at most ``enough``."""
         if not self.n:
             return 0.0, 0.0
-        one, two = (losses.eigenvalue_bound(k, enough) + self._dust for k in (self._third, self._fourth))
-        return one * self.safety, two * self.safety
+        if self._constants is None or self._constants[0] != enough:
+            one, two = (losses.eigenvalue_bound(k, enough) + self._dust for k in (self._third, self._fourth))
+            self._constants = enough, one * self.safety, two * self.safety
+        return self._constants[1:]
 
     def squared_hinge(self, rho: float, gained: bool, pointwise: bool, enough: float) -> float:
         """eps of the squared hinge over the added rows, on average over the path or at a point."""
@@ -106,13 +110,13 @@ class AddedRows:
         return losses.largest_eigenvalue(T, weights, enough) * self.safety
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {k: v for k, v in self.__dict__.items() if k != "_where"}
+        state = {k: v for k, v in self.__dict__.items() if k not in ("_where", "_constants")}
         state["_fields"] = [f[: self.n].copy() for f in self._fields]
         state["_keys"] = np.frombuffer(b"".join(self._keys), dtype=np.uint8).copy()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _constants=None)
         self._fields = list(state["_fields"])
         raw = state["_keys"].tobytes()
         self._keys = [raw[i : i + 16] for i in range(0, len(raw), 16)]

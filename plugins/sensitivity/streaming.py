@@ -43,7 +43,7 @@ class HessianMetric:
 
     def whiten(self, rows: np.ndarray) -> np.ndarray:
         """L^-1 x for each row, M = L L', (m, d)."""
-        return np.asarray(solve_triangular(self.summary.factor, rows.T, lower=True)).T
+        return np.asarray(solve_triangular(self.summary.factor, rows.T, lower=True, check_finite=False)).T
 
     def add(self, keys: list[bytes], rows: np.ndarray, z: np.ndarray) -> None:
         """New rows joined the data."""
@@ -96,7 +96,7 @@ class HessianMetric:
         N = self._N.copy()
         N[np.diag_indices(len(N))] += net * self.summary.C
         try:
-            self._R = np.ascontiguousarray(cholesky(N, lower=True).T)
+            self._R = np.ascontiguousarray(cholesky(N, lower=True, check_finite=False).T)
         except np.linalg.LinAlgError:
             return False
         self._shift, self._rank_ops, self._stale = net, 0, False
@@ -118,14 +118,14 @@ class HessianMetric:
         lost = 0.0
         if self._lost_size:
             dust = 8 * UNIT * (self._terms + s.d + 8) * self._lost_size
-            lost = losses.eigenvalue_bound(self._lost, 0.02) + dust
+            lost = losses.eigenvalue_bound(self._lost, 0.02 if s.d <= 64 else 0.06) + dust
         theta = lost * s.safety + max(0, -net) / s.n0 + error
         if theta <= 0.02 or (theta <= 0.1 and s.d > 64):
             return 1 / (1 - theta)
         N = self._N.copy()
         N[np.diag_indices(s.d)] += net * s.C
-        half = solve_triangular(s.factor, N, lower=True)
-        white = solve_triangular(s.factor, half.T, lower=True)
+        half = solve_triangular(s.factor, N, lower=True, check_finite=False)
+        white = solve_triangular(s.factor, half.T, lower=True, check_finite=False)
         low = float(np.linalg.eigvalsh((white + white.T) / 2)[0]) * (1 - s.eps) - error
         return 1 / low if low > 1e-6 else np.inf
 
@@ -176,14 +176,14 @@ class HessianMetric:
         gamma = float(np.linalg.norm(self._half(g))) * out["grow"] + float(dg @ out["inverse_root"])
         step, rest = np.zeros_like(g), g
         for _ in range(2):
-            step = step + solve_triangular(self._R, self._half(rest), lower=False)
+            step = step + solve_triangular(self._R, self._half(rest), lower=False, check_finite=False)
             rest = g - self._N @ step - out["net"] * self.summary.C * step
         rounding = (self._unit() * float(out["scale"] @ np.abs(step))) * out["total"]
         rounding += float((dg + 4 * UNIT * np.abs(g)) @ out["inverse_root"])
         return gamma, step, float(np.linalg.norm(self._half(rest))) * out["grow"] + rounding
 
     def _half(self, v: np.ndarray) -> np.ndarray:
-        return np.asarray(solve_triangular(self._R, v, lower=False, trans="T"))
+        return np.asarray(solve_triangular(self._R, v, lower=False, trans="T", check_finite=False))
 
     def sizes(self, E: Any, out: dict[str, Any]) -> np.ndarray:
         """Upper bounds of |eta|_{N^-1} for the rows of E, (k,); all coefficients when E is None."""
@@ -204,7 +204,7 @@ class HessianMetric:
         r = float(np.sqrt(kappa) * rho) * (1 + 8 * UNIT)
         fit = float(s.curvature.pointwise(r, gained) if pointwise else s.curvature.average(r, gained))
         if s.loss == "logistic":
-            m3, m4 = self.added.constants(0.02 * s.curvature.m3)
+            m3, m4 = self.added.constants((0.02 if s.d <= 64 else 0.05) * s.curvature.m3)
             more = m3 * r + m4 * r * r / 2 if pointwise else m3 * r / 2 + m4 * r * r / 6
         else:
             more = self.added.squared_hinge(r, gained, pointwise, 0.02 * fit)
