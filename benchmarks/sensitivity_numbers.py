@@ -161,20 +161,23 @@ def growth(data, rounds):
 
 
 def loo_cell(X, y, C, loss):
-    n = len(y)
-    w0 = solve(X, y, C, loss)
-    summary, fit = timed(lambda: FitSummary.from_fit(X, y, w0, C, loss))
-    runs = [timed(lambda: loo_certificates(summary, X, y)) for _ in range(3)]
+    n, rows = len(y), sp.csr_matrix(X)
+    w0 = solve(rows, y, C, loss)
+    fits = [timed(lambda: FitSummary.from_fit(rows, y, w0, C, loss)) for _ in range(3)]
+    summary, fit = fits[0][0], statistics.median(t for _, t in fits)
+    runs = [timed(lambda: loo_certificates(summary, rows, y)) for _ in range(5)]
     (lower, upper, label), spent = runs[0][0], statistics.median(t for _, t in runs)
+    dense = statistics.median(timed(lambda: loo_certificates(summary, X, y))[1] for _ in range(3))
     refits, wrong = [], 0
     for i in np.random.default_rng(1).choice(n, 12, replace=False):
-        Xi, yi = np.delete(X, i, 0), np.delete(y, i)
+        Xi, yi = sp.csr_matrix(np.delete(X, i, 0)), np.delete(y, i)
         begin = now()
         w = solve(Xi, yi, C, loss, w0)
         refits.append(now() - begin)
         wrong += not lower[i] <= X[i] @ w <= upper[i]
     out = {
         "loss": loss, "C": C, "n": n, "undecided": float(np.mean(label == 0)), "ms": 1e3 * spent,
+        "ms_dense": 1e3 * dense,
         "ms_summary": 1e3 * fit, "of_summary": spent / fit, "violations": wrong,
         "times_faster_than_refits": n * statistics.median(refits) / spent,
     }  # fmt: skip
@@ -193,58 +196,67 @@ def scaled(data, rows=None):
     return np.hstack([X, np.ones((len(X), 1))])
 
 
-def window_runs(X, y, window, step, checks, C, loss, tolerance=0.01):
-    """The rule "at most 1 % of a reference window can flip" by three levels; retrains and the worst true share."""
+def flipped(rows, w0, w1):
+    return float(np.mean((rows @ w1 > 0) != (rows @ w0 > 0)))
+
+
+def window_runs(X, y, begin_at, window, step, checks, C, loss, tolerance=0.01):
+    """The rule "at most 1 % of a reference window can flip": retrains by level, and by refitting at every check.
+
+    Also the worst true share of flips of a model that was kept.
+    """
     out = {}
-    for policy in ("sphere", "ellipsoid", "newton"):
-        start, tracker, retrains, worst, spent = 0, None, 0, 0.0, 0.0
+    for policy in ("sphere", "ellipsoid", "newton", "refit"):
+        start, tracker, retrains, worst, spent = begin_at, None, 0, 0.0, 0.0
         for _ in range(checks + 1):
             end = start + window
             rows, labels = X[start:end], y[start:end]
-            if tracker is None:
-                w0 = solve(rows, labels, C, loss)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RuntimeWarning)
-                    tracker = Tracker(FitSummary.from_fit(rows, labels, w0, C, loss))
-            elif len(rows) == window:
+            reference = rows[-2000:]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                if tracker is None:
+                    tracker = Tracker(FitSummary.from_fit(rows, labels, solve(rows, labels, C, loss), C, loss))
+                    start += step
+                    continue
+                w0 = tracker.summary.w0
                 begin = now()
-                tracker.remove(X[start - step : start], y[start - step : start])
-                tracker.add(X[end - step : end], y[end - step : end])
-                rule = Rule("flips", tolerance, rows[-2000:])
-                level = "sphere" if policy == "sphere" else "ellipsoid"
-                found = tracker.decide(rule, *((rows, labels) if policy == "newton" else ()), level=level)
+                if policy == "refit":
+                    keep = flipped(reference, w0, solve(rows, labels, C, loss, w0)) <= tolerance
+                else:
+                    tracker.remove(X[start - step : start], y[start - step : start])
+                    tracker.add(X[end - step : end], y[end - step : end])
+                    level = "sphere" if policy == "sphere" else "ellipsoid"
+                    data = (rows, labels) if policy == "newton" else ()
+                    keep = tracker.decide(Rule("flips", tolerance, reference), *data, level=level).decision == "keep"
                 spent += now() - begin
-                if found.decision == "keep":
-                    w1 = solve(rows, labels, C, loss, tracker.summary.w0)
-                    scores = rows[-2000:]
-                    worst = max(worst, float(np.mean((scores @ w1 > 0) != (scores @ tracker.summary.w0 > 0))))
+                w1 = solve(rows, labels, C, loss, w0)
+                if keep:
+                    worst = max(worst, flipped(reference, w0, w1))
                 else:
                     retrains += 1
-                    w0 = solve(rows, labels, C, loss, tracker.summary.w0)
-                    tracker = Tracker(FitSummary.from_fit(rows, labels, w0, C, loss))
+                    tracker = Tracker(FitSummary.from_fit(rows, labels, w1, C, loss))
             start += step
         out[policy] = {"retrains": retrains, "worst_true_share_when_kept": worst, "ms_a_check": 1e3 * spent / checks}
     return out
 
 
 def sliding(folder, quick):
-    sets = {}
-    a9a = read(folder, "a9a")
-    X, y = shuffled(a9a)
-    sets["a9a"] = (X, y, 8000, 400)
-    elec = read(folder, "elec2")
-    sets["elec2"] = (scaled(elec), elec["y"], 8000, 400)
-    cod = read(folder, "cod_rna")
+    """Set, rows, labels, where the first window begins: stationary, drifting, and with abrupt changes of class."""
+    a9a, elec, cod = (read(folder, name) for name in ("a9a", "elec2", "cod_rna"))
     X, y = shuffled(cod)
-    sets["cod_rna"] = (scaled({"X": X}), y, 8000, 400)
-    sets["cod_rna blocks"] = (scaled(cod), cod["y"], 8000, 400)
+    streams = [
+        ("a9a", *shuffled(a9a), 0),
+        ("elec2", scaled(elec), elec["y"], 0),
+        ("cod_rna", scaled({"X": X}), y, 0),
+        ("cod_rna blocks", scaled(cod), cod["y"], 14_000),
+    ]
+    window, step, checks = 8000, 80, 6 if quick else 60
     out = []
-    for name, (X, y, window, step) in sets.items():
+    for name, X, y, begin_at in streams:
         for loss in LOSSES:
             for C in (0.01, 0.1) if not quick else (0.1,):
-                checks = min(40 if not quick else 8, (len(y) - window) // step)
                 row = {"set": name, "loss": loss, "C": C, "window": window, "step": step, "checks": checks}
-                row.update(window_runs(X, y, window, step, checks, C, loss))
+                row.update(window_runs(X, y, begin_at, window, step, checks, C, loss))
                 out.append(row)
                 print(json.dumps(row), flush=True)
     return out
@@ -362,13 +374,13 @@ def report(result, command):
     ]
     window_rows = [
         [r["set"], r["loss"], f(r["C"]), r["checks"]]
-        + [r[p]["retrains"] for p in ("sphere", "ellipsoid", "newton")]
+        + [r[p]["retrains"] for p in ("sphere", "ellipsoid", "newton", "refit")]
         + [f(100 * max(r[p]["worst_true_share_when_kept"] for p in ("sphere", "ellipsoid", "newton")), 2) + " %"]
-        + [f(r[p]["ms_a_check"]) for p in ("sphere", "ellipsoid", "newton")]
+        + [f(r[p]["ms_a_check"]) for p in ("sphere", "ellipsoid", "newton", "refit")]
         for r in result["windows"]
     ]
     loo_rows = [
-        [r["loss"], f(r["C"]), r["n"], f(100 * r["undecided"]) + " %", f(r["ms"]), f(r["ms_summary"]),
+        [r["loss"], f(r["C"]), r["n"], f(100 * r["undecided"]) + " %", f(r["ms"]), f(r["ms_dense"]), f(r["ms_summary"]),
          f(r["times_faster_than_refits"])] for r in result["loo"]
     ]  # fmt: skip
     missed = [t for t in result["targets"] if not t[3]]
@@ -399,13 +411,16 @@ def report(result, command):
               [[r["loss"], r["m"], f(r["ms_7750"]), f(r["ms_31000"]), f(100 * r["change"], 2) + " %"]
                for r in result["growth"]]),
         "## Leave-one-out, a9a",
-        table(["loss", "C", "rows", "undecided", "ms", "ms of the fit summary", "times faster than warm refits"],
+        table(["loss", "C", "rows", "undecided", "ms, CSR", "ms, dense", "ms of the fit summary",
+               "times faster than warm refits"],
               loo_rows),
         "## Sliding windows",
-        "Window of 8,000, a check every 400: keep the model while at most 1 % of the latest 2,000 rows can possibly "
-        "flip. Retrains by level; the worst true share of flips of a model that was kept.",
-        table(["set", "loss", "C", "checks", "sphere", "ellipsoid", "newton", "worst true share", "ms a check: sphere",
-               "ellipsoid", "newton"], window_rows),
+        "Window of 8,000, 60 checks, one every 80 rows: keep the model while at most 1 % of the latest 2,000 rows can "
+        "possibly flip. Retrains by level; refit solves at every check and retrains only when more than 1 % really "
+        "flip, so no rule that keeps its promise can need fewer. The worst true share of flips of a model that was "
+        "kept. cod_rna blocks is the set in its stored order, where the classes come in blocks: an abrupt change.",
+        table(["set", "loss", "C", "checks", "sphere", "ellipsoid", "newton", "refit", "worst true share",
+               "ms a check: sphere", "ellipsoid", "newton", "refit"], window_rows),
         "## Every number aimed at",
         table(["what", "aim", "measured", "met"],
               [[what, aim, f(value), "yes" if met else "**no**"] for what, aim, value, met in result["targets"]]),
