@@ -429,3 +429,29 @@ def test_plot_shows_the_bounds_and_changes_nothing(loss):
     assert [line.get_ydata()[-1] for line in axes.lines[2:4]] == [lower[2], upper[2]]
     with pytest.raises(ValueError, match="'add' or 'remove'"):
         tracker.plot(2, [("move", X1, y1)])
+
+
+@pytest.mark.parametrize("size, crossed", [(10, True), (60, False)])
+def test_points_of_the_squared_hinge_know_which_rows_have_moved(size, crossed):
+    """a N <= the Hessian's average from the point to w1 <= b N, also where the fit's own summary finds no crossing."""
+    X, y = data(n=300, d=8)
+    C = 0.002
+    w0 = solve(X[:200], y[:200], C, "squared_hinge")
+    tracker = Tracker(FitSummary.from_fit(X[:200], y[:200], w0, C, "squared_hinge"))
+    tracker.add(X[200 : 200 + size], y[200 : 200 + size])
+    X1, y1 = X[: 200 + size], y[: 200 + size]
+    assert tracker._answer()["crossed"] is crossed
+    w1 = solve(X1, y1, C, "squared_hinge", w0)
+    tracker.refine(X1, y1, 3)
+    N, seen = hessian(X1, y1, w0, C, "squared_hinge"), 0
+    for p in tracker._points:
+        path = np.mean(
+            [hessian(X1, y1, p.w + t * (w1 - p.w), C, "squared_hinge") for t in np.linspace(0, 1, 101)], axis=0
+        )
+        spread = np.linalg.eigvals(np.linalg.inv(N) @ path).real
+        if p.a > 0:
+            seen += 1
+            assert p.a <= spread.min() + 1e-9 and spread.max() <= p.b + 1e-9
+    assert seen
+    lower, upper = tracker.coef_bounds("newton")
+    assert np.all(lower <= w1) and np.all(w1 <= upper)

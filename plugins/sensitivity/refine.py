@@ -9,6 +9,7 @@ import numpy as np
 
 from . import losses
 from .gradient import loss_sum
+from .kink import KinkRows
 from .losses import UNIT
 from .solve import line_search, newton_direction
 from .streaming import HessianMetric
@@ -60,6 +61,8 @@ def refined_points(
     first = 0.5 * n1 * s.C * float(s.w0 @ s.w0) + start[0]
     w = s.w0 - answer["step"] if chord else _newton(s, rows, sign, s.w0, G)
     points: list[Point] = []
+    usable = metric is not None and answer["usable"] and s.loss == "squared_hinge"
+    kink = KinkRows(metric, answer, rows, sign) if usable and metric is not None else None
     for i in range(passes):
         there = loss_sum(s.loss, rows, w, sign)
         g = (n1 * np.longdouble(s.C) * w + there.gradient).astype(float)
@@ -78,6 +81,12 @@ def refined_points(
                 point.a = a * (1 - 4 * UNIT)
                 point.b = (1 + metric.change(rho, True, True, answer["kappa"])) * (1 + 4 * UNIT)
             chord = a > 0.3
+        if kink is not None and metric is not None:
+            if not point.gamma:
+                point.gamma, point.step, point.residual = metric.solve(answer, g, dg)
+            found = kink.constants(w, point.gamma)
+            if found is not None and (point.a <= 0 or found[1] - found[0] < point.b - point.a):
+                point.a, point.b = found
         if i + 1 < passes:
             w = w - point.step if chord else _newton(s, rows, sign, w, g)
     return points

@@ -194,6 +194,10 @@ class HessianMetric:
         half = self._half(dense.T)
         return np.sqrt((half * half).sum(axis=0)) * out["grow"]
 
+    def whiten_now(self, rows: np.ndarray, out: dict[str, Any]) -> np.ndarray:
+        """Rows t_i (m, d) with |t_i . v| sums at least those of N^-1/2 x_i: R^-T x, enlarged for rounding."""
+        return self._half(rows.T).T * out["grow"]
+
     def length(self, u: np.ndarray, out: dict[str, Any]) -> float:
         """An upper bound of |u|_N, u with a relative rounding error of some units."""
         return float(np.linalg.norm(self._R @ u)) * out["grow_up"]

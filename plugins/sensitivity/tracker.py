@@ -109,8 +109,10 @@ class Tracker(ChangedData):
             lam, V = self._metric.spectrum(exact=not quick)
             found.append(intervals.matrix_sphere(E, s.w0, G, dG, mu, lam, V))
             info["level"] = "matrix-sphere"
-            sizes = self._metric.sizes(E, out) if out["crossed"] else None
-            if sizes is not None:
+            about = self._points if level in ("newton", "auto") else []
+            if out["crossed"] or any(p.a > 0 for p in about):
+                sizes = self._metric.sizes(E, out)
+            if out["crossed"] and sizes is not None:
                 info.update({k: out[k] for k in ("gamma", "rho", "a", "b", "kappa")}, level="ellipsoid")
                 info["slack"] = out["residual"]
                 args = (out["step"], out["gamma"], out["residual"], out["a"], out["b"])
