@@ -45,6 +45,11 @@ def timed(work):
     return out, now() - start
 
 
+def processor():
+    names = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
 def shuffled(data, seed=0):
     order = np.random.default_rng(seed).permutation(len(data["y"]))
     return data["X"][order], data["y"][order]
@@ -284,7 +289,7 @@ def cells(quick):
 
 def targets(result):
     """(what, target, measured, met) of every number aimed at."""
-    rows, out = result["cells"], []
+    rows, out = result["a9a"] + result["w8a"], []
 
     def pick(name, loss, C, P, key):
         found = [r[key] for r in rows if (r["set"], r["loss"], r["C"], r["P"]) == (name, loss, C, P)]
@@ -365,12 +370,12 @@ def report(result, command):
         + [f(r[f"ratio_{k}"]) for k in ("smooth-sphere", "matrix-sphere", "ellipsoid", "newton_1", "newton_2")]
         + [" / ".join("-" if f"undecided_{k}" not in r else f(100 * r[f"undecided_{k}"], 2)
                       for k in ("sphere", "ellipsoid", "newton"))]
-        for r in result["cells"]
+        for r in result["a9a"] + result["w8a"]
     ]  # fmt: skip
     time_rows = [
         [r["set"], r["loss"], f(r["C"]), f(100 * r["P"]) + " %"]
         + [f(r[f"ms_{k}"]) for k in ("sphere", "level0", "L1", "L2", "more", "scores", "liblinear", "newton")]
-        for r in result["cells"]
+        for r in result["a9a"] + result["w8a"]
     ]
     window_rows = [
         [r["set"], r["loss"], f(r["C"]), r["checks"]]
@@ -428,36 +433,44 @@ def report(result, command):
     return "\n\n".join(parts) + "\n"
 
 
+PARTS = ("a9a", "w8a", "growth", "loo", "windows", "violations")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=os.environ.get("ONLINEKIT_DATA"), help="folder of the data sets")
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results")
     parser.add_argument("--quick", action="store_true", help="a small part, printed and not written")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="renew these parts of the results")
     args = parser.parse_args()
     if not args.data:
         parser.error("--data or ONLINEKIT_DATA is needed")
-    result = {}
+    table_file = Path(args.out, "sensitivity_numbers.json")
+    renewed = set(args.only) != set(PARTS) and not args.quick and table_file.exists()
+    result = json.loads(table_file.read_text()) if renewed else {}
+    rounds = 2 if args.quick else 7
+    names = dict(zip(("a9a", "w8a"), cells(args.quick), strict=True))
+    work = {name: lambda name=name: tightness(read(args.data, name), name, names[name], rounds) for name in names}
+    work["growth"] = lambda: growth(read(args.data, "a9a"), rounds)
+    work["loo"] = lambda: leave_one_out(read(args.data, "a9a"), 1000 if args.quick else 8000)
+    work["windows"] = lambda: sliding(args.data, args.quick)
+    work["violations"] = lambda: violations(args.quick)
     with threadpool_limits(1):
-        a9a, w8a = cells(args.quick)
-        rounds = 2 if args.quick else 7
-        data = read(args.data, "a9a")
-        result["cells"] = tightness(data, "a9a", a9a, rounds)
-        if w8a:
-            result["cells"] += tightness(read(args.data, "w8a"), "w8a", w8a, rounds)
-        result["growth"] = growth(data, rounds)
-        result["loo"] = leave_one_out(data, 1000 if args.quick else 8000)
-        result["windows"] = sliding(args.data, args.quick)
-        result["violations"] = violations(args.quick)
+        for part in args.only:
+            result[part] = work[part]()
+    if set(result) & set(PARTS) != set(PARTS):
+        table_file.write_text(json.dumps(result, indent=1) + "\n")
+        return
     result["targets"] = targets(result)
     result["versions"] = (
         f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}, {platform.machine()}, two shared cores"
+        f"scikit-learn {sklearn.__version__}, {processor()}, two shared cores"
     )
     text = report(result, "python benchmarks/sensitivity_numbers.py --data DIR")
     if args.quick:
         print(text)
         return
-    Path(args.out, "sensitivity_numbers.json").write_text(json.dumps(result, indent=1) + "\n")
+    table_file.write_text(json.dumps(result, indent=1) + "\n")
     Path(args.out, "sensitivity_numbers.md").write_text(text)
 
 
