@@ -158,6 +158,17 @@ def test_bad_values_change_nothing(value):
     assert pickle.dumps(model) == before
 
 
+def test_a_feature_with_the_name_of_the_intercept_is_refused():
+    model = fed(Model(), stream(30))
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="__intercept__"):
+        model.learn_one({0: 1.0, "__intercept__": 1.0}, True)
+    assert pickle.dumps(model) == before
+    free = Model(intercept=False)
+    free.learn_one({"__intercept__": 1.0}, True)
+    assert list(free.mean) == ["__intercept__"]
+
+
 def test_skipping_takes_bad_values_for_absent():
     model = fed(Model(on_invalid="skip"), stream(30))
     want = model.predict_proba_one({0: 1.0})

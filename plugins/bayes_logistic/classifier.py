@@ -181,6 +181,11 @@ class BayesianLogisticRegression(Posterior):
         rates = [] if self.drift == "auto" else [float(self.c), *map(float, (self.c_by_feature or {}).values())]
         return list(dict.fromkeys(rates or [0.0]))
 
+    def _grow_features(self, names: Sequence[Any]) -> None:
+        if self.intercept and INTERCEPT in names:
+            raise ValueError(f"feature {INTERCEPT!r} has the name of the intercept; rename it or use intercept=False")
+        super()._grow_features(names)
+
     def _features_added(self, names: Sequence[Any], start: int) -> None:
         weights, state, columns = (
             self._arrays["weights"],
