@@ -42,6 +42,9 @@ def monitor_checks(monitor: Any) -> Iterator[tuple[str, Callable[[], None]]]:
         _same_sample,
         _one_class,
         _unseen_revert,
+        _revert_undoes_update,
+        _rebase_is_a_start,
+        _clone_is_fresh,
         _copies_continue,
         _spawned_process,
     ]
@@ -157,6 +160,39 @@ def _unseen_revert(monitor: Any) -> None:
         twin = _fed(monitor, stream)
         x, y = monitor_stream(monitor, 1, seed=99)[0]
         _assert_refused(functools.partial(twin.revert, x, y), twin, "")
+
+
+def _revert_undoes_update(monitor: Any) -> None:
+    if not getattr(monitor, "forgets", True):
+        return
+    stream = monitor_stream(monitor, 120)
+    twin = _fed(monitor, stream[:100])
+    before = twin.verdict()
+    for x, y in stream[100:]:
+        twin.update(x, y)
+    for x, y in reversed(stream[100:]):
+        twin.revert(x, y)
+    after = twin.verdict()
+    assert (after.decision, after.certified) == (before.decision, before.certified), (before, after)
+    assert after.n_added - after.n_removed == before.n_added - before.n_removed
+    a, b = (float(v.statistic or 0.0) for v in (before, after))
+    assert math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6), f"the statistic was {a} and is {b}"
+
+
+def _rebase_is_a_start(monitor: Any) -> None:
+    stream = monitor_stream(monitor, 100)
+    twin = _fed(monitor, stream)
+    twin.rebase()
+    verdict = _assert_sound(twin)
+    assert (verdict.n_added, verdict.n_removed) == (0, 0), verdict
+    assert _continue(twin, stream) == _continue(copy.deepcopy(monitor), stream), "after rebase() it is not as new"
+
+
+def _clone_is_fresh(monitor: Any) -> None:
+    if not hasattr(monitor, "clone"):
+        return
+    stream = monitor_stream(monitor, 100)
+    assert _continue(_fed(monitor, stream).clone(), stream) == _continue(copy.deepcopy(monitor), stream)
 
 
 def _bad_value(monitor: Any, value: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +15,7 @@ from onlinekit.schema import Schema
 from . import losses
 from .decide import CRITERIA, flips, validation_interval
 from .losses import UNIT
-from .monitor_input import key_of, matrix_of, sign_of
+from .monitor_input import key_of, keys_of, matrix_of, sign_of
 from .monitor_model import LinearModel
 from .monitor_rows import RowStore
 from .summary import FitSummary
@@ -84,9 +84,8 @@ class SensitivityMonitor(Monitor):
         self._left: list[np.ndarray] = []
         self._net: Counter[bytes] = Counter()
         self._store: RowStore | None = None
-        self._seen = np.zeros((0, 0))
-        self._seen_y = np.zeros(0)
-        self._next = 0
+        # The reference: (key, row, sign) of the latest samples that joined and are still there.
+        self._latest: deque[tuple[bytes, np.ndarray, int]] = deque(maxlen=self.reference)
         self._memo: Verdict | None = None
 
     # -- samples -------------------------------------------------------------------------------------------
@@ -139,21 +138,14 @@ class SensitivityMonitor(Monitor):
             self._homeless.append((dict(x), sign))
             return
         signed = sign * row + 0.0
+        key = key_of(signed)
         self._joined.append(signed)
-        self._net[key_of(signed)] += 1
+        self._net[key] += 1
         if self._store is not None:
             self._store.add(signed)
-        self._remember(row, sign)
+        self._latest.append((key, row, sign))
         if len(self._joined) + len(self._left) >= _BATCH:
             self._settle()
-
-    def _remember(self, row: np.ndarray, sign: int) -> None:
-        if len(self._seen) < self.reference:
-            self._seen = np.vstack([self._seen, row])
-            self._seen_y = np.append(self._seen_y, sign)
-            return
-        self._seen[self._next], self._seen_y[self._next] = row, sign
-        self._next = (self._next + 1) % self.reference
 
     def revert(self, x: Mapping[Any, Any], y: Any) -> None:
         """A sample left the data; ValueError, and no change, when it is not in it or is the last one."""
@@ -176,6 +168,10 @@ class SensitivityMonitor(Monitor):
             self._net[key] -= 1
             if self._store is not None:
                 self._store.remove(signed)
+            for i, (held, _, _) in enumerate(self._latest):
+                if held == key:
+                    del self._latest[i]
+                    break
             if len(self._joined) + len(self._left) >= _BATCH:
                 self._settle()
         self._memo = None
@@ -235,7 +231,12 @@ class SensitivityMonitor(Monitor):
         self._tracker = tracker
         if self.keeps_rows:
             self._store = RowStore(signs[:, None] * rows + 0.0)
-        self._seen, self._seen_y = rows[-self.reference :].copy(), signs[-self.reference :].copy()
+        self._refer(rows[-self.reference :], signs[-self.reference :])
+
+    def _refer(self, rows: np.ndarray, signs: np.ndarray) -> None:
+        """Make these rows (m, width) and signs (m,) the reference."""
+        names = keys_of(signs[:, None] * rows + 0.0)
+        self._latest = deque(zip(names, rows.copy(), signs.astype(int).tolist(), strict=True), maxlen=self.reference)
 
     def _coefficients(self, model: Any, matrix: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, float]:
         if model is None:
@@ -310,12 +311,15 @@ class SensitivityMonitor(Monitor):
             lower, upper = self._bounds(tracker, np.eye(self._width)[used], level)
             least = np.maximum(0.0, np.maximum(lower - w0[used], w0[used] - upper))
             return float(least.max()), float(np.maximum(upper - w0[used], w0[used] - lower).max())
-        score0 = self._seen @ w0
-        lower, upper = self._bounds(tracker, self._seen, level)
+        if not self._latest:
+            return 0.0, math.inf  # nothing to compare on
+        seen, signs = np.array([row for _, row, _ in self._latest]), np.array([sign for _, _, sign in self._latest])
+        score0 = seen @ w0
+        lower, upper = self._bounds(tracker, seen, level)
         if self.rule == "flips":
             certain, possible = flips(lower, upper, score0)
             return certain / len(score0), possible / len(score0)
-        found = validation_interval(lower, upper, score0, self._seen_y, self.loss)
+        found = validation_interval(lower, upper, score0, signs.astype(float), self.loss)
         slack = 8 * UNIT * (len(score0) + 8) * found.loss_now
         return found.loss_now - found.loss[1] - slack, found.loss_now - found.loss[0] + slack
 
@@ -324,12 +328,14 @@ class SensitivityMonitor(Monitor):
     def __getstate__(self) -> dict[str, Any]:
         self._settle()
         state = dict(self.__dict__)
-        for derived in ("_memo", "_schema", "_tracker", "_store", "_joined", "_left", "_net"):
+        for derived in ("_memo", "_schema", "_tracker", "_store", "_joined", "_left", "_net", "_latest"):
             del state[derived]
         state["features"] = list(self._schema.names)
         if self._tracker is not None:
             self._tracker._answer()  # brings the factor of the Hessian up to date, as a question would
         state["tracker"] = None if self._tracker is None else self._tracker.__getstate__()
+        state["latest"] = np.array([row for _, row, _ in self._latest]).reshape(len(self._latest), self._width)
+        state["latest_signs"] = np.array([sign for _, _, sign in self._latest], dtype=np.int64)
         state["rows"] = None if self._store is None else self._store.rows.copy()
         return state
 
@@ -337,6 +343,7 @@ class SensitivityMonitor(Monitor):
         own = dict(state)
         self._schema = Schema(own.pop("features"))
         tracker, rows = own.pop("tracker"), own.pop("rows")
+        latest, signs = own.pop("latest"), own.pop("latest_signs")
         self._tracker = None
         if tracker is not None:
             self._tracker = object.__new__(Tracker)
@@ -345,3 +352,4 @@ class SensitivityMonitor(Monitor):
         self._memo = None
         self._joined, self._left, self._net = [], [], Counter()
         self.__dict__.update(own)
+        self._refer(latest, signs.astype(float))

@@ -26,7 +26,7 @@ class EllipsoidTest(SensitivityMonitor):
     intercept
         Whether the model has one, a penalised column of ones.
     reference
-        Reference rows: the latest samples that joined.
+        Number of reference rows: the latest samples that joined and have not left.
     min_samples
         Without a `rebase`, the fit is made on so many first samples.
     spare

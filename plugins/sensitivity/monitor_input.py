@@ -14,7 +14,12 @@ from .rows import digests, keys
 
 def key_of(signed: np.ndarray) -> bytes:
     """The digest by which a tracker knows a signed row (d,)."""
-    return keys(digests(signed[None, :]))[0]
+    return keys_of(signed[None, :])[0]
+
+
+def keys_of(signed: np.ndarray) -> list[bytes]:
+    """The digests of signed rows (n, d)."""
+    return keys(digests(signed))
 
 
 def sign_of(y: Any) -> int:
