@@ -10,6 +10,7 @@ from sklearn.kernel_approximation import Nystroem
 
 from naive import NaiveNOGD
 from onlinekit.testing import learner_checks
+from onlinekit_plugins.random_features.eigen_kernels import largest_eigen
 from onlinekit_plugins.random_features.nogd import NOGDClassifier
 
 
@@ -23,6 +24,25 @@ def test_contract(check):
 )
 def test_contract_multiclass(check):
     check()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6), st.sampled_from(["full", "low rank", "gram", "zero"])
+)
+def test_the_eigensolver_is_lapacks(n, r, seed, kind):
+    rng = np.random.default_rng(seed)
+    B = rng.normal(size=(n, n if kind == "full" else max(1, n // 3)))
+    A = {"full": B + B.T if kind == "full" else None, "zero": np.zeros((n, n))}.get(kind, B @ B.T)
+    if kind == "gram":
+        A = np.exp(-((B[:, None] - B[None]) ** 2).sum(-1) / 50.0)
+    r = min(r, n)
+    values, vectors = np.empty(r), np.empty((r, n))
+    largest_eigen(A.copy(), values, vectors)
+    size = max(1.0, np.abs(A).sum(axis=1).max())
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(A)[::-1][:r], atol=1e-12 * size)
+    np.testing.assert_allclose(vectors @ vectors.T, np.eye(r), atol=1e-11)
+    np.testing.assert_allclose(vectors @ A, values[:, None] * vectors, atol=1e-11 * size)
 
 
 def rows(n, d, classes, seed):

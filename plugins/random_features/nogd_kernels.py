@@ -15,6 +15,7 @@ import numpy as np
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
+from onlinekit_plugins.random_features.eigen_kernels import largest_eigen
 from onlinekit_plugins.random_features.gaussian import (
     best_rival,
     expansion,
@@ -53,23 +54,21 @@ def freeze(
     That is w = L_r^(1/2) V_r' coefs in the space of the nystroem, f = w . M k = (M' w) . k. Eigenvalues below
     1e-10 of the largest are noise and are left out, so the rank may be lower than asked for.
     """
-    budget = points.shape[1]
-    values, vectors = np.linalg.eigh(gram(points, d, sigma, near))
-    rank = 0
-    while rank < nystroem.shape[0] and values[budget - 1 - rank] > 1e-10 * values[budget - 1]:
-        rank += 1
+    budget, most = points.shape[1], nystroem.shape[0]
+    values, vectors = np.empty(most), np.empty((most, budget))
+    largest_eigen(gram(points, d, sigma, near), values, vectors)
     projected = np.zeros_like(coefs)
-    for r in range(rank):
-        column = budget - 1 - r
-        size = 1.0 / math.sqrt(values[column])
+    rank = 0
+    while rank < most and values[rank] > 1e-10 * values[0]:
+        vector = vectors[rank]
         for k in range(coefs.shape[0]):
-            part = 0.0
+            part = dot(coefs[k], vector)
             for i in range(budget):
-                part += coefs[k, i] * vectors[i, column]
-            for i in range(budget):
-                projected[k, i] += part * vectors[i, column]
+                projected[k, i] += part * vector[i]
+        size = 1.0 / math.sqrt(values[rank])
         for i in range(budget):
-            nystroem[r, i] = size * vectors[i, column]
+            nystroem[rank, i] = size * vector[i]
+        rank += 1
     coefs[:] = projected
     counts[1] = rank
 
