@@ -1,6 +1,6 @@
 """When to retrain: policies beside each other on real streams, test-then-train.
 
-    python benchmarks/retrain_policies.py --data DIR --out benchmarks/results/retrain_policies.md
+    python benchmarks/retrain_policies.py --data DIR --streams elec2 --out benchmarks/results/retrain_elec2.md
 
 Every policy serves the same model, a penalised logistic regression fitted to the latest rows by Newton's method inside
 a RetrainingClassifier; they differ in the monitor alone. At each check the model is also refitted for real, off the
@@ -146,8 +146,8 @@ def figure(path: Path, results: dict[str, dict[str, dict[str, Any]]]) -> None:
 
 HEAD = """# When to retrain
 
-`python benchmarks/retrain_policies.py --data DIR --length {n} --out ...` (Python {python}, NumPy {numpy}, one thread of
-a shared two-core {machine})
+`python benchmarks/retrain_policies.py --data DIR --streams {streams} --length {n} --out ...` (Python {python}, NumPy
+{numpy}, one thread of a shared two-core {machine})
 
 The first {n} rows of each stream, test-then-train; accuracy from row 500 on, where the first model is fitted. One model
 for all policies: logistic regression, C = {C} in C/2 |w|^2 + mean loss, a penalised intercept, features standardised by
@@ -164,7 +164,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("ONLINEKIT_DATA"))
     parser.add_argument("--out", type=Path, help="a .md file; the figure is written beside it")
-    parser.add_argument("--length", type=int, default=8000)
+    parser.add_argument("--length", type=int, default=4000)
+    parser.add_argument("--streams", nargs="+", default=["elec2", "a9a", "cod_rna"])
     parser.add_argument("--quick", action="store_true", help="a made stream of 3000 rows")
     args = parser.parse_args()
     if not args.quick and args.data is None:
@@ -173,12 +174,13 @@ def main() -> None:
     results: dict[str, dict[str, dict[str, Any]]] = {}
     lines: list[str] = []
     with threadpool_limits(1):
-        for name in ("made",) if args.quick else ("elec2", "a9a", "cod_rna"):
+        for name in ["made"] if args.quick else args.streams:
             X, y = read(None if args.quick else args.data, name, n)
             results[name] = {policy: run(X, y, make()) for policy, make in POLICIES.items()}
             lines += rows_of(name, results[name])
     head = HEAD.format(
-        n=n, python=platform.python_version(), numpy=np.__version__, machine=platform.machine(), C=C, window=WINDOW,
+        n=n, streams=" ".join(results),
+        python=platform.python_version(), numpy=np.__version__, machine=platform.machine(), C=C, window=WINDOW,
         every=EVERY, tolerance=TOLERANCE, latest=LATEST,
     )  # fmt: skip
     print("\n".join(lines))

@@ -13,15 +13,14 @@ from onlinekit.monitor import Monitor, Verdict
 from onlinekit.schema import Schema
 
 from . import losses
-from .decide import CRITERIA, flips, validation_interval
-from .losses import UNIT
+from .decide import CRITERIA
 from .monitor_input import key_of, keys_of, matrix_of, sign_of
 from .monitor_model import LinearModel
 from .monitor_rows import RowStore
+from .monitor_rules import Interval, coefficient_change, flip_share, loss_saved
 from .summary import FitSummary
 from .tracker import Tracker
 
-Interval = tuple[float, float]
 _BATCH = 256
 
 
@@ -29,8 +28,10 @@ class SensitivityMonitor(Monitor):
     """Base of the certified monitors; a subclass bounds the scores of a retrained model in `_bounds`.
 
     w0 are the deployed coefficients, w1 minimises C/2 |w|^2 + (1/n1) sum phi(y_i x_i.w) over the data as it is
-    now. The rule gives an interval [certain, possible] of what retraining would change; "keep" needs possible <=
-    tolerance, "retrain" needs certain > tolerance. Both are proofs; between them the verdict is `unsure`.
+    now. This certifies how far the optimum of the training objective moved and nothing about generalisation: a drift
+    detector answers another question. The rule gives an interval [certain, possible] of what retraining would
+    change; "keep" needs possible <= tolerance, "retrain" needs certain > tolerance. Both are proofs; between
+    them the verdict is `unsure`.
     A feature that comes later gets a spare column, where w0 is 0.
     """
 
@@ -168,8 +169,8 @@ class SensitivityMonitor(Monitor):
             self._net[key] -= 1
             if self._store is not None:
                 self._store.remove(signed)
-            for i, (held, _, _) in enumerate(self._latest):
-                if held == key:
+            for i, (other, _, _) in enumerate(self._latest):
+                if other == key:
                     del self._latest[i]
                     break
             if len(self._joined) + len(self._left) >= _BATCH:
@@ -305,23 +306,17 @@ class SensitivityMonitor(Monitor):
     def _change(self, tracker: Any, level: str) -> Interval:
         if self.rule == "gap":
             return tracker.training_gap(level)
-        w0 = tracker.summary.w0
         if self.rule == "coefficients":
             used = np.r_[0 : len(self._schema), self._width - self.intercept : self._width]
-            lower, upper = self._bounds(tracker, np.eye(self._width)[used], level)
-            least = np.maximum(0.0, np.maximum(lower - w0[used], w0[used] - upper))
-            return float(least.max()), float(np.maximum(upper - w0[used], w0[used] - lower).max())
+            bounds = self._bounds(tracker, np.eye(self._width)[used], level)
+            return coefficient_change(*bounds, tracker.summary.w0[used])
         if not self._latest:
             return 0.0, math.inf  # nothing to compare on
-        seen, signs = np.array([row for _, row, _ in self._latest]), np.array([sign for _, _, sign in self._latest])
-        score0 = seen @ w0
-        lower, upper = self._bounds(tracker, seen, level)
+        seen = np.array([row for _, row, _ in self._latest])
+        bounds, score0 = self._bounds(tracker, seen, level), seen @ tracker.summary.w0
         if self.rule == "flips":
-            certain, possible = flips(lower, upper, score0)
-            return certain / len(score0), possible / len(score0)
-        found = validation_interval(lower, upper, score0, signs.astype(float), self.loss)
-        slack = 8 * UNIT * (len(score0) + 8) * found.loss_now
-        return found.loss_now - found.loss[1] - slack, found.loss_now - found.loss[0] + slack
+            return flip_share(*bounds, score0)
+        return loss_saved(*bounds, score0, np.array([float(sign) for _, _, sign in self._latest]), self.loss)
 
     # -- state ---------------------------------------------------------------------------------------------
 

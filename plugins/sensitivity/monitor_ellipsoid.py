@@ -11,6 +11,9 @@ class EllipsoidTest(SensitivityMonitor):
     eta.w1 in eta.(w0 - k0 N^-1 G) -+ k1 gamma |eta|_{N^-1}, gamma = |G|_{N^-1}: the width falls with the square of
     the change of the data. Where the change is too large for it, the balls of `SphereTest` are what is left.
 
+    It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
+    answers another question.
+
     Parameters
     ----------
     rule

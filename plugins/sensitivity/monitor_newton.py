@@ -6,7 +6,8 @@ import copy
 
 import numpy as np
 
-from .monitor_base import Interval, SensitivityMonitor
+from .monitor_base import SensitivityMonitor
+from .monitor_rules import Interval
 
 
 class NewtonTest(SensitivityMonitor):
@@ -15,6 +16,9 @@ class NewtonTest(SensitivityMonitor):
     Each pass w <- w - N^-1 g, with the exact gradient g at w, narrows the intervals 10 to 100 times; after a change
     too large for the metric at w0 the passes are damped Newton steps with the ball |w1 - w| <= |g| / mu. They
     go on, 1, 2, 4, ... up to `passes`, until the rule is decided, so nearly every question is answered with a proof.
+
+    It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
+    answers another question.
 
     Parameters
     ----------

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .monitor_base import Interval, SensitivityMonitor
+from .monitor_base import SensitivityMonitor
+from .monitor_rules import Interval
 
 
 class SegmentTest(SensitivityMonitor):
@@ -18,6 +19,9 @@ class SegmentTest(SensitivityMonitor):
 
     `published=True` uses the half-space of the paper's Theorem 2, which rests on a truncated expansion and a wrong
     sign and can exclude w1; it is here to be compared with, and its verdicts have certified=False.
+
+    It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
+    answers another question.
 
     Parameters
     ----------

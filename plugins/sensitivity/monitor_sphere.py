@@ -12,6 +12,9 @@ class SphereTest(SensitivityMonitor):
     (Okumura et al.); "smooth-sphere": q = w0 - (1/mu + 1/L) G/2, r = (1/mu - 1/L) |G|/2, never wider;
     "matrix-sphere": an ellipsoid with a matrix in place of L.
 
+    It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
+    answers another question.
+
     Parameters
     ----------
     rule
