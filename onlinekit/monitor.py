@@ -35,7 +35,7 @@ class RetrainingClassifier(base.Classifier):
     model
         Copied and trained at each retrain: by fit(X, y), with predict_proba(X) or predict(X) (scikit-learn's), or
         by learn_many of a frame (a River or onlinekit classifier). None: the monitor's own `model()`, of which
-        a certified monitor speaks.
+        a certified monitor speaks. With scikit-learn's models the whole can be pickled, but not `save`d.
     monitor
         A Monitor; None never retrains after the first training.
     window
@@ -95,6 +95,10 @@ class RetrainingClassifier(base.Classifier):
             raise ValueError(f"on_invalid must be 'raise' or 'skip', not {on_invalid!r}")
         if model is None and not hasattr(monitor, "model"):
             raise ValueError("model is None, and the monitor has no model() of its own")
+        if model is not None and getattr(monitor, "wants_window", False) and not hasattr(model, "fit"):
+            raise ValueError(
+                f"{type(monitor).__name__} needs a linear batch model with fit; {type(model).__name__} has none"
+            )
         if getattr(monitor, "two_classes", False) and (classes is None or list(classes) != [False, True]):
             raise ValueError(f"classes is {classes!r}; {type(monitor).__name__} takes (False, True) alone")
         self.model = model

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from river.linear_model import LogisticRegression as RiverLogistic
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import onlinekit
 from onlinekit._testing_base import carry_on
@@ -77,6 +78,14 @@ def test_bad_parameters(bad):
         RetrainingClassifier(**{"model": LinearModel(), **bad})
     with pytest.raises(ValueError, match="classes"):
         RetrainingClassifier(monitor=NewtonTest(), classes=None)
+
+
+def test_certified_monitors_take_linear_batch_models_alone():
+    with pytest.raises(ValueError, match="fit"):
+        RetrainingClassifier(OwnLogistic(), NewtonTest())
+    model = RetrainingClassifier(DecisionTreeClassifier(), NewtonTest(), min_samples=20)
+    with pytest.raises(ValueError, match="DecisionTreeClassifier has no coef_"):
+        run(model, 100)
 
 
 def test_retrains_on_drift():

@@ -242,6 +242,10 @@ class SensitivityMonitor(Monitor):
     def _coefficients(self, model: Any, matrix: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, float]:
         if model is None:
             model = self.model().fit(matrix, signs > 0)
+        if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
+            raise ValueError(
+                f"{type(model).__name__} has no coef_ and intercept_: the certificates are for linear models"
+            )
         coef, bias = np.ravel(model.coef_), np.ravel(model.intercept_)
         if coef.size != matrix.shape[1] or bias.size != 1:
             have = f"{coef.size} coefficients for {matrix.shape[1]} features"
