@@ -1,6 +1,7 @@
 """Independent references of the interval losses: golden values, scikit-learn, and the published Algorithm 1."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,9 @@ from naive import interval_objective, interval_solve, odm_intervals, odm_kernel,
 from onlinekit_plugins.id_odm.engine import Engine
 from onlinekit_plugins.id_odm.kernels import LINEAR, RBF
 from onlinekit_plugins.id_odm.primal import PrimalEngine
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from id_odm_exact import core, golden, mixed
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "id_odm.json").read_text())["cases"]
 
@@ -153,3 +157,31 @@ def test_kernel_ridge_is_the_point_interval(weighted, kernel):
             at = slice(row, row + 1)
             engine.update(X[at], t[None, at], t[None, at], il[at], np.zeros(0, dtype=np.int64))
         assert np.abs(engine.decision(X)[:, 0] - peer).max() < 1e-9  # the engines leave 1e-10 alone
+
+
+def test_benchmark_of_the_golden_values():
+    worst_f, worst_alpha, states = golden()
+    assert worst_f <= 1e-8 and worst_alpha <= 1e-8 and states > 150
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("lam", [1.0, 1000.0])
+@pytest.mark.parametrize(("kind", "d"), [("rbf", 3), ("linear", 4), ("explicit", 10)])
+def test_mixed_operations_stay_exact(kind, d, lam, theta):
+    worst, _, counts, _ = mixed(kind, d, 0.5, lam, theta, 1500, seed=2, full=10)
+    assert worst <= 1e-8 and counts["exchanges"] >= 1400
+
+
+@pytest.mark.parametrize("lam", [1.0, 1000.0])
+@pytest.mark.parametrize(("kind", "d"), [("rbf", 3), ("linear", 50), ("explicit", 50)])
+def test_persistent_core_does_not_drift(kind, d, lam):
+    assert core(kind, d, lam, 2000, seed=0)[0] <= 1e-8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lam", [1.0, 1000.0])
+@pytest.mark.parametrize(("kind", "d"), [("rbf", 3), ("explicit", 10)])
+def test_hundred_thousand_operations(kind, d, lam):
+    worst, _, _, memory = mixed(kind, d, 0.5, lam, 0.1, 100_000, seed=3)
+    assert worst <= 1e-8
+    assert memory[-1] <= memory[0] + 16  # MiB, between a tenth of the way and the end

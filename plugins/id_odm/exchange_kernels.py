@@ -26,12 +26,14 @@ from onlinekit_plugins.id_odm.kernels import (
     PATH,
     POS,
     SIZE,
+    SPAN,
     STATUS,
     B,
     F,
     T,
 )
 
+RESIDUAL = 1e-10  # of Q z = t, before `_polish`
 BLOCK = 32  # more leave or enter in several blocks, so that the block's vectors stay in the cache
 
 
@@ -181,9 +183,11 @@ def _solve(A: np.ndarray, x: np.ndarray) -> None:
 def walked(C: np.ndarray, energy: float, part: float, size: float) -> None:
     """Path length += ||dw||, ||dw||^2 = energy - part, rounded upwards: the certificate must not be too short.
 
-    size = sum |db|: a residual r of Q z = t, kept near 1e-11, changes the energy by at most max|r| size.
+    size = sum |db|: a residual r of Q z = t changes the energy by at most max|r| size; r <= RESIDUAL is allowed for
+    here, and `_polish` adds what a larger one takes.
     """
-    C[PATH] += 1.0001 * math.sqrt(max(energy - part, 0.0) + 1e-12 * abs(energy) + 1e-10 * size)
+    C[PATH] += 1.0001 * math.sqrt(max(energy - part, 0.0) + 1e-12 * abs(energy) + RESIDUAL * size)
+    C[SPAN] += size
 
 
 @kernel

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit_plugins.id_odm.exchange_kernels import dot, exchange, shift, times
+from onlinekit_plugins.id_odm.exchange_kernels import RESIDUAL, dot, exchange, shift, times
 from onlinekit_plugins.id_odm.kernels import (
     AT_HI,
     AT_LO,
@@ -33,6 +33,7 @@ from onlinekit_plugins.id_odm.kernels import (
     RK,
     SINCE,
     SIZE,
+    SPAN,
     STATUS,
     TURN,
     B,
@@ -151,6 +152,16 @@ def _residual(K: np.ndarray, V: np.ndarray, M: np.ndarray, top: int, p: int) -> 
 
 
 @kernel
+def _lengthen(C: np.ndarray, worst: float) -> int:
+    """The path that a residual of Q z = t beyond RESIDUAL has hidden from `walked`; 1 if there was any."""
+    hidden = worst > RESIDUAL and C[SPAN] > 0.0
+    if hidden:
+        C[PATH] += 2.0 * math.sqrt(worst * C[SPAN])
+    C[SPAN] = 0.0
+    return 1 if hidden else 0
+
+
+@kernel
 def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float) -> int:
     """Keep Q z = t: some rows after each resolve, at times all; refinement z += P (t - Q z) above tol / 2.
 
@@ -158,6 +169,7 @@ def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nd
     """
     s = int(C[SIZE])
     if s == 0:
+        C[SPAN] = 0.0
         return 0
     weight, widest, condition = 0.0, 0.0, 0.0
     for p in range(s):
@@ -177,9 +189,9 @@ def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nd
             worst = max(worst, r) if r == r else np.inf
         C[TURN] = (C[TURN] + SPOTS) % s
         if worst <= enough:
-            return 0
+            return _lengthen(C, worst)
     r, z = np.empty((1, s)), np.empty((1, s))
-    moved = 0
+    moved = longer = 0
     before = np.inf
     while True:
         worst = 0.0
@@ -188,12 +200,14 @@ def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nd
             worst = max(worst, abs(r[0, p])) if r[0, p] == r[0, p] else np.inf
         if not worst <= BROKEN * max(1.0, C[NOISE] / tol):
             return 2
+        if moved == 0:
+            longer = _lengthen(C, worst)
         if worst <= enough:
             # How fast it grew says when to look again: well before it can have reached the bound.
             rate = max(worst - C[FOUND], 0.01 * worst) / C[SINCE]
             C[GAP] = 1.0 if moved else min(max(math.floor(0.3 * (enough - worst) / (rate + 1e-300)), 1.0), MAX_GAP)
             C[FOUND], C[SINCE] = worst, 0.0
-            return 1 if moved else 0
+            return 1 if moved or longer else 0
         if worst > 0.5 * before:
             C[FOUND], C[SINCE], C[GAP] = worst, 0.0, 1.0
             return 1 if worst <= 50.0 * enough else 2
