@@ -104,6 +104,8 @@ class ExactCore:
     def _problem(self, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Intervals (outputs, m) and inverse weights 1 / (lambda w); weight 0 has the whole line and 1."""
         lo, hi = self._interval(codes)
+        if len(weights) == 1 and self.lam * weights[0] > 1e-300:
+            return lo, hi, 1.0 / (self.lam * weights)  # without the microseconds of errstate
         with np.errstate(divide="ignore", over="ignore"):
             il = 1.0 / (self.lam * weights)
         if not finite(il):

@@ -93,7 +93,8 @@ class KernelMachine(ExactCore):
             row, new = np.empty((1, len(self._schema))), []
             if self._schema.pack(x, row[0]):
                 new = self._schema.unknown(x)
-                row = np.concatenate((row, np.array([[float(x[name]) for name in new]])), axis=1)
+                index, value = self._schema.entries(x)
+                row = np.concatenate((row, value[None, index < 0]), axis=1)
             if not finite(row[0]):
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
             row += 0.0  # no -0.0: equal contents have equal bytes
