@@ -59,7 +59,24 @@ class Rule:
 
 @dataclass(frozen=True)
 class Decision:
-    """decision in {"keep", "retrain", "refine"}; certified: the interval [lower, upper] of the criterion proves it."""
+    """What to do, and the interval of the criterion that says so.
+
+    Parameters
+    ----------
+    decision
+        "keep", "retrain", or "refine": a pass over the changed data may decide.
+    certified
+        Whether the interval proves it: upper <= tolerance for "keep", lower > tolerance for "retrain".
+    lower, upper, tolerance
+        Bounds of the criterion for the exact optimum of the changed data, and what they are compared with.
+    criterion, level
+        The rule's criterion, and the level of the bounds.
+
+    Examples
+    --------
+    >>> decided(Rule("gap", 0.1), 0.01, 0.05, "ellipsoid").decision
+    'keep'
+    """
 
     decision: str
     certified: bool

@@ -13,12 +13,30 @@ _LARGEST_DENSE = 1500
 
 
 def solve(X: Any, y: Any, C: float, loss: str, w0: Any = None, tol: float = 1e-10, max_iter: int = 200) -> np.ndarray:
-    """Return w, shape (d,), with |grad f(w)| <= tol, f(w) = C/2 |w|^2 + (1/n) sum phi(y_i x_i.w).
+    """Minimise f(w) = C/2 |w|^2 + (1/n) sum phi(y_i x_i.w) by damped Newton steps until |grad f(w)| <= tol.
 
-    X is dense or CSR, shape (n, d); y in {-1, +1}; w0 is a warm start. The Newton systems are solved by Cholesky up to
-    1500 features and by conjugate gradients beyond. Raises ValueError for bad input and RuntimeError when ``max_iter``
-    damped Newton steps do not reach ``tol``.
+    The Newton systems are solved by Cholesky up to 1500 features and by conjugate gradients beyond.
 
+    Parameters
+    ----------
+    X, y
+        Rows (n, d), dense or CSR, and labels (n,) in {-1, +1} (or bool).
+    C, loss
+        Strength of the penalty, above 0, and "logistic" or "squared_hinge".
+    w0
+        A warm start (d,).
+    tol, max_iter
+        Where to stop, and when to give up.
+
+    Raises
+    ------
+    ValueError
+        For bad input.
+    RuntimeError
+        When ``max_iter`` steps do not reach ``tol``.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> solve(np.array([[1.0], [2.0]]), [1, 1], C=1.0, loss="squared_hinge").round(4).tolist()
     [0.5]

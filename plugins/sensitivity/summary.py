@@ -103,10 +103,36 @@ class FitSummary:
 
     @classmethod
     def from_fit(cls, X: Any, y: Any, w0: Any, C: float, loss: str) -> FitSummary:
-        """Summarise a fit: X (n, d) dense or CSR, y in {-1, +1} (or bool), w0 (d,). Raises ValueError for bad input.
+        """Summarise a fit of C/2 |w|^2 + (1/n) sum phi(y_i x_i.w), which may come from any solver and tolerance.
+
+        Parameters
+        ----------
+        X, y
+            Rows (n, d), dense or CSR, and labels (n,) in {-1, +1} (or bool). A bias is a column of X, penalised as the
+            others.
+        w0
+            The fitted coefficients (d,). scikit-learn's C is 1/(C n) in these terms: see ``from_sklearn``.
+        C
+            Strength of the penalty, above 0.
+        loss
+            "logistic": phi(z) = log(1 + exp(-z)), or "squared_hinge": phi(z) = max(0, 1 - z)^2.
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming it.
 
         Warns (RuntimeWarning) when |R0|/n0 is not small beside C |w0|: a wrong C or loss, a missing bias column, or a
-        solver that put its labels in the other order.
+        solver that put its labels in the other order. Bounds then still hold, but are wide.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from onlinekit_plugins.sensitivity import FitSummary, solve
+        >>> X, y = np.array([[1.0], [2.0], [-1.0]]), np.array([1, 1, -1])
+        >>> fit = FitSummary.from_fit(X, y, solve(X, y, 0.1, "logistic"), 0.1, "logistic")
+        >>> fit.n0, bool(abs(fit.R0[0]) < 1e-9)
+        (3, True)
         """
         losses.check_loss(loss)
         rows = losses.signed_rows(X, y)
@@ -122,8 +148,26 @@ class FitSummary:
         """Summarise a fitted binary LogisticRegression (l2), LinearSVC or SGDClassifier on its training data.
 
         C = 1/(C_sk n), or alpha of SGDClassifier (loss "log_loss" or "squared_hinge"). A penalised intercept
-        (LinearSVC, liblinear) becomes an appended column of intercept_scaling. An unpenalised one is another objective
-        and is refused with ValueError, as is every other model: fit with fit_intercept=False and a column of ones.
+        (LinearSVC, liblinear) becomes an appended column of intercept_scaling: append it to further rows as well. An
+        unpenalised one is another objective and is refused, as is every other model: fit with fit_intercept=False and
+        a column of ones.
+
+        Raises
+        ------
+        ValueError
+            For another model or objective, or labels that the model does not know.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from onlinekit_plugins.sensitivity import FitSummary
+        >>> X, y = np.array([[1.0], [2.0], [-1.0]]), np.array(["in", "in", "out"])
+        >>> fit = FitSummary.from_sklearn(LogisticRegression(fit_intercept=False).fit(X, y), X, y == "out")
+        Traceback (most recent call last):
+        ValueError: y holds labels other than the model's ['in', 'out']
+        >>> round(FitSummary.from_sklearn(LogisticRegression(fit_intercept=False, tol=1e-9).fit(X, y), X, y).C, 4)
+        0.3333
         """
         rows, labels, w0, C, loss = sklearn_objective(model, X, y)
         return cls.from_fit(rows, labels, w0, C, loss)

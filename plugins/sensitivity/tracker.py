@@ -76,14 +76,40 @@ class Tracker(ChangedData):
         return self._metric.answer(self.n1 - self.summary.n0, self.G, self._dG())
 
     def bounds(self, eta: Any, level: str = "auto") -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return lower, upper (k,) of eta.w1 for eta (k, d) or (d,), and info.
+        """Lower and upper bounds (k,) of eta.w1, and how they were found.
 
-        sphere: Okumura's ball; smooth-sphere: eta.q -+ r|eta|, q = w0 - (1/mu+1/L)G/2, r = (1/mu-1/L)|G|/2;
-        matrix-sphere: with L replaced by a matrix; ellipsoid: eta.(w0 - k0 N^-1 G) -+ k1 gamma |eta|_{N^-1};
-        newton: the same about the points of ``refine``. Each of the last three is intersected with the ones before.
-        info: level (the tightest that held: "ellipsoid" falls back to "matrix-sphere" when the change is too large),
-        centre (d,) and radius of the ball before the widening for rounding, and with the ellipsoid gamma, rho, a, b,
-        kappa and slack (the part of gamma's scale that is rounding).
+        Parameters
+        ----------
+        eta
+            Directions (k, d) or (d,), dense or CSR: rows to score, or differences of coefficients.
+        level
+            "sphere": Okumura's ball, L = inf in the next; "smooth-sphere": eta.q -+ r|eta|, q = w0 - (1/mu + 1/L) G/2,
+            r = (1/mu - 1/L)|G|/2, mu = n1 C; "matrix-sphere": with L replaced by a matrix; "ellipsoid":
+            eta.(w0 - k0 N^-1 G) -+ k1 gamma |eta|_{N^-1} with gamma = |G|_{N^-1}, k0 = (1/a + 1/b)/2 and
+            k1 = (1/a - 1/b)/2; "newton": the same about the points of ``refine``; "auto": all that there is. Each of
+            the last four is intersected with the ones before.
+
+        Returns
+        -------
+        lower, upper, info: info["level"] is the tightest that held ("ellipsoid" falls back to "matrix-sphere" when the
+        change is too large for it); centre (d,) and radius of the ball before its widening for rounding; and with the
+        ellipsoid gamma, rho >= |w1 - w0|_N, a, b, kappa and slack, the part of gamma that is rounding.
+
+        Raises
+        ------
+        ValueError
+            For an unknown level, "newton" before ``refine``, or directions that are not finite rows of d numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from onlinekit_plugins.sensitivity import FitSummary, Tracker, solve
+        >>> X, y = np.array([[1.0, 0.2], [0.4, -1.0], [-0.8, 0.1]]), np.array([1, -1, -1])
+        >>> tracker = Tracker(FitSummary.from_fit(X, y, solve(X, y, 0.5, "logistic"), 0.5, "logistic"))
+        >>> tracker.add([0.9, 0.4], [1])
+        >>> lower, upper, info = tracker.bounds([1.0, 1.0])
+        >>> info["level"], bool(lower[0] > 0)
+        ('ellipsoid', True)
         """
         return self._bounds(intervals.directions(eta, self.summary.d), level)
 
@@ -135,10 +161,14 @@ class Tracker(ChangedData):
         return np.where(lower > 0, 1, np.where(upper < 0, -1, 0))
 
     def validation_interval(self, X_ref: Any, y_ref: Any, level: str = "auto") -> ValidationInterval:
-        """What a retrained model can reach on labelled rows: intervals of its mean loss, accuracy and flips."""
-        losses.signed_rows(X_ref, y_ref, self.summary.d)
-        lower, upper, _ = self.bounds(X_ref, level)
-        return validation_interval(lower, upper, X_ref @ self.summary.w0, losses.signs(y_ref), self.summary.loss)
+        """What a retrained model can reach on labelled rows: intervals of its mean loss, accuracy and flips.
+
+        X_ref (m, d), dense or CSR; y_ref (m,) in {-1, +1} (or bool). The loss falls in the margin, so its extremes are
+        at the ends of the score intervals.
+        """
+        rows, sign = losses.checked_rows(X_ref, y_ref, self.summary.d)
+        lower, upper, _ = self._bounds(rows, level)
+        return validation_interval(lower, upper, np.asarray(rows @ self.summary.w0), sign, self.summary.loss)
 
     def training_gap(self, level: str = "auto") -> tuple[float, float]:
         """Lower and upper bound of f1(w0) - f1(w1), what the training objective loses by keeping w0.
