@@ -40,5 +40,5 @@ def sklearn_objective(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray, np.n
         w0 = np.append(w0, model.intercept_ / scale)
     labels = np.asarray(y)
     if not np.isin(labels, model.classes_).all():
-        raise ValueError(f"y holds labels other than the model's {list(model.classes_)}")
+        raise ValueError(f"y holds labels other than the model's {model.classes_.tolist()}")
     return rows, labels == model.classes_[1], w0, C, _LOSSES[wanted]
