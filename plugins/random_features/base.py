@@ -82,12 +82,13 @@ class RandomFeatureClassifier(ArrayClassifier):
     # The parameter `directions` is the start, the property the state: clone and repr are to see the start.
     def _get_params(self) -> dict[str, Any]:
         params: dict[str, Any] = super()._get_params()
-        params["directions"] = self._start
+        if "directions" in params:
+            params["directions"] = self._start
         return params
 
     def __repr__(self) -> str:
         params = self._get_params()
-        if params["directions"] is not None:
+        if params.get("directions") is not None:
             params["directions"] = "(u, b) as given"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in params.items())})"
 

@@ -92,6 +92,8 @@ def merge(models: Sequence[Model], weights: Sequence[float] | None = None) -> Mo
 def _check_same(models: Sequence[RandomFeatureClassifier]) -> None:
     first = models[0]
     for model in models:
+        if model.arrays is not RandomFeatureClassifier.arrays:
+            raise ValueError(f"a {type(model).__name__} has state that cannot be averaged")
         if type(model) is not type(first):
             raise ValueError(f"a {type(first).__name__} and a {type(model).__name__} cannot be merged")
         for name in SAME:
