@@ -133,18 +133,31 @@ def test_every_kernel_is_compiled_in_the_same_way():
         assert dispatcher.__doc__ or ":_" in name, f"{name} has no docstring"
 
 
-@pytest.mark.parametrize("name", ["logistic", pytest.param("all", marks=pytest.mark.slow)])
-def test_cold_and_warm_starts(name, tmp_path):
-    names = LEARNERS if name == "all" else [name]
-    total = 0.0
-    for each in names:
-        env = {"NUMBA_CACHE_DIR": str(tmp_path / each)}
-        cold = work(each, env=env)[0][each]
-        assert cold[1] < 15.0, f"{each}: a cold start takes {cold[1]:.1f} s CPU"
-        warm = work(each, env=env)[0][each]
-        assert warm[0] < 1.0, f"{each}: a warm start takes {warm[0]:.2f} s CPU"
-        total += cold[1]
-    assert total < 60.0 * max(1, len(names) // 8)
+# CPU seconds of a cold start. The exact engines have three times the kernels of any other learner.
+COLD, COLD_EXACT, COLD_TOGETHER = 15.0, 30.0, 90.0
+
+
+def test_a_cold_and_a_warm_start(tmp_path):
+    env = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    cold = work("logistic", env=env)[0]["logistic"]
+    assert cold[1] < COLD, f"a cold start takes {cold[1]:.1f} s CPU"
+    warm = work("logistic", env=env)[0]["logistic"]
+    assert warm[0] < 1.0, f"a warm start takes {warm[0]:.2f} s CPU"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_cold_and_a_warm_start_of_every_learner(name, tmp_path):
+    env = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    exact = hasattr(onlinekit.get("learner", name), "loo_decision")
+    assert work(name, env=env)[0][name][1] < (COLD_EXACT if exact else COLD)
+    assert work(name, env=env)[0][name][0] < 1.0
+
+
+@pytest.mark.slow
+def test_a_cold_start_of_all_learners_together(tmp_path):
+    cold = work(*LEARNERS, env={"NUMBA_CACHE_DIR": str(tmp_path)})[0]
+    assert sum(spent for _, spent, _ in cold.values()) < COLD_TOGETHER
 
 
 def test_without_a_compiler_the_numbers_are_the_same():
