@@ -140,6 +140,7 @@ def figure(path: Path, results: dict[str, dict[str, dict[str, Any]]]) -> None:
             bottom.plot(found[policy]["times"], 100 * np.array(found[policy]["flips"]), label=policy, linewidth=1)
         bottom.axhline(100 * TOLERANCE, color="grey", linestyle=":", label="tolerance")
         bottom.set(xlabel="samples", ylabel="labels a refit would flip, %", yscale="symlog")
+        bottom.set_ylim(bottom=0)
         bottom.legend(frameon=False)
     fig.savefig(path, dpi=80)
 
