@@ -13,8 +13,9 @@ from onlinekit_plugins.id_odm.engine import Engine
 from onlinekit_plugins.id_odm.kernels import LINEAR, RBF
 from onlinekit_plugins.id_odm.memory import announce
 from onlinekit_plugins.id_odm.primal import PrimalEngine
+from onlinekit_plugins.id_odm.rows import ScaledRows
 from onlinekit_plugins.id_odm.samples import Samples, digest_of
-from onlinekit_plugins.id_odm.scaling_kernels import apply_scale, learn_scaled, tally, tally_slots
+from onlinekit_plugins.id_odm.scaling_kernels import tally, tally_slots
 
 COUNTS = ("exchanges", "blocks", "refinements", "rebuilds", "fallbacks", "evaluations")
 SMALL = 64  # up to so many features a linear kernel is always solved in the primal
@@ -22,7 +23,7 @@ NO_SLOTS = np.empty(0, dtype=np.int64)
 TOO_LARGE = 1e13  # k(x, x) lambda w beyond which float64 has no digits left for the solution
 
 
-class ExactCore:
+class ExactCore(ScaledRows):
     """The state of a KernelMachine and its changes. Engine and samples agree after every method."""
 
     lam: float
@@ -252,45 +253,7 @@ class ExactCore:
                 return handle
         return -1
 
-    # -- scale ---------------------------------------------------------------------------------------------
-
-    def _scale_new(self, rows: np.ndarray, lost: int) -> np.ndarray:
-        """Rows as the engine gets them; a scale moves on by all of them, also by those that are not stored."""
-        if not self.standardize or not len(rows):
-            return rows[lost:]
-        self._stats, self._base = (_wide(stats, len(self._schema)) for stats in (self._stats, self._base))
-        for row in rows[:lost]:
-            watch(row, self._stats)
-            watch(row, self._base)
-        fed = np.empty_like(rows[lost:])
-        learn_scaled(np.ascontiguousarray(rows[lost:]), self._stats, fed)
-        return fed
-
-    def _replay(self, gone: list[int]) -> None:
-        """With a scale: as if the samples had never been seen; all after them are scaled and solved anew."""
-        for handle in gone:
-            self._samples.remove(handle)
-            self._raw.pop(handle)[:] = 0.0
-        d = len(self._schema)
-        self._stats = _wide(self._base, d)
-        rows = self._padded(d)
-        fed = np.empty_like(rows)
-        learn_scaled(rows, self._stats, fed)
-        self._build(fed)
-
-    def _padded(self, d: int) -> np.ndarray:
-        """The rows (n, d) before scaling; a feature that came later was 0."""
-        rows = np.zeros((len(self._raw), d))
-        for i, row in enumerate(self._raw.values()):
-            rows[i, : len(row)] = row
-        return rows
-
-    def _scaled(self, rows: np.ndarray) -> np.ndarray:
-        if not self.standardize:
-            return rows
-        out = np.empty_like(rows)
-        apply_scale(rows, _wide(self._stats, rows.shape[1]), out)
-        return out
+    # -- answers -------------------------------------------------------------------------------------------
 
     def _decide(self, rows: np.ndarray) -> np.ndarray:
         """f (n, outputs) at rows (n, d) of the known features.
@@ -332,10 +295,3 @@ class ExactCore:
             self._raw = dict(zip(self._samples, state["raw"].copy(), strict=True))
             self._stats, self._base = state["stats"], state["base"]
         self._room, self._calibration = 0, None
-
-
-def _wide(stats: np.ndarray, d: int) -> np.ndarray:
-    """A copy of the running statistics with columns for d features, new ones as if they had been 0."""
-    wide = np.zeros((5, max(d, 3, stats.shape[1])))
-    wide[:, : stats.shape[1]] = stats
-    return wide

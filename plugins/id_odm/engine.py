@@ -22,11 +22,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import lapack
 
 from onlinekit_plugins.id_odm import kernels as k
 from onlinekit_plugins.id_odm import packed_kernels as packed
 from onlinekit_plugins.id_odm import resolve_kernels as rk
+from onlinekit_plugins.id_odm import sample_kernels as one
+from onlinekit_plugins.id_odm.bulk import BulkSolver
+from onlinekit_plugins.id_odm.exchange_kernels import exchange
 from onlinekit_plugins.id_odm.memory import announce, fits
 
 BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
@@ -34,7 +36,7 @@ START = 64  # slots of an empty engine
 NONE = np.empty(0, dtype=np.int64)
 
 
-class Engine:
+class Engine(BulkSolver):
     """The dual engine: Gram matrix K of all samples, and for every output the inverse P of its active part.
 
     Memory: 8 n^2 bytes for K, 4 n^2 for each output, and 8 n^2 while P is built anew.
@@ -162,7 +164,7 @@ class Engine:
             k.place(self.X, self.K, self.alive, self.top, X, slots, *self._kernel())
         for c in range(self.outputs):
             if m:
-                rk.admit(self.V[c], self.M[c], self.K, slots, lo[c], hi[c], il)
+                one.admit(self.V[c], self.M[c], self.K, slots, lo[c], hi[c], il)
             if m + q > max(BULK, self._size(c) // 3):
                 self._bulk(c, forget)
                 self._solve(c, NONE)
@@ -170,7 +172,7 @@ class Engine:
                 self._solve(c, forget, q)
         if q:
             for c in range(self.outputs):
-                rk.clear(self.V[c], self.M[c], forget)
+                one.clear(self.V[c], self.M[c], forget)
             k.wipe(self.X, self.K, self.alive, self.top, forget)
             self.free.extend(forget.tolist())
         self.n += m - q
@@ -184,9 +186,9 @@ class Engine:
         for c in range(self.outputs):
             V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
             for a, slot in enumerate(slots.tolist()):
-                if not rk.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a]):
-                    rk.exchange(self.K, P, V, M, C, slots[a : a + 1], NONE, NONE)
-                    rk.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a])
+                if not one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a]):
+                    exchange(self.K, P, V, M, C, slots[a : a + 1], NONE, NONE)
+                    one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a])
             self._solve(c, NONE)
 
     def rescale(self, gamma: float) -> None:
@@ -203,7 +205,7 @@ class Engine:
         size = len(self.alive)
         V, M, C = np.zeros((1, k.V_ROWS, size)), np.zeros((1, 3, size), dtype=np.int64), np.zeros((1, k.C_SIZE))
         P = np.zeros(size * (size + 1) // 2)
-        rk.admit(V[0], M[0], self.K, self.live(), lo, hi, il)
+        one.admit(V[0], M[0], self.K, self.live(), lo, hi, il)
         self.V, self.M, self.C = np.concatenate((self.V, V)), np.concatenate((self.M, M)), np.concatenate((self.C, C))
         self.P.append(P)
         self._bulk(self.outputs - 1, NONE)
@@ -234,72 +236,6 @@ class Engine:
             "scale the features or lower lam"
         )
 
-    def _factor(self, c: int, members: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Upper Cholesky factor of Q = K_SS + diag(il) in Fortran order, and z = Q^-1 t."""
-        Q = self.K[np.ix_(members, members)]
-        Q[np.diag_indices_from(Q)] += self.V[c, k.IL, members]
-        factor, info = lapack.dpotrf(Q.T, lower=0, overwrite_a=1)
-        if info != 0:
-            raise ArithmeticError(
-                "the kernel matrix is numerically not positive definite; scale the features or lower lam"
-            )
-        z, _ = lapack.dpotrs(factor, t, lower=0)
-        return factor, z
-
-    def _install(self, c: int, members: np.ndarray, factor: np.ndarray | None, z: np.ndarray) -> None:
-        """P, b and the order of S from a factor."""
-        V, M, C, s = self.V[c], self.M[c], self.C[c], len(members)
-        if factor is not None:
-            inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-            packed.pack(inverse.T, self.P[c])
-        V[k.B, : self.top] = 0.0
-        V[k.B, members] = z
-        V[k.LAST, : self.top] = -np.inf
-        M[k.MEMBER, : self.top] = 0
-        M[k.MEMBER, :s] = members
-        M[k.POS, : self.top] = -1
-        M[k.POS, members] = np.arange(s)
-        C[k.SIZE], C[k.PATH], C[k.GAP], C[k.SINCE], C[k.FOUND] = s, 0.0, 0.0, 0.0, 0.0
-        C[k.REBUILDS] += 1.0
-
-    def _rebuild(self, c: int) -> None:
-        """P and z of the present S by a Cholesky factor."""
-        members = self.M[c, k.MEMBER, : self._size(c)].copy()
-        factor, z = None, np.empty(0)
-        if len(members):
-            factor, z = self._factor(c, members, self.V[c, k.T, members])
-        self._install(c, members, factor, z)
-
-    def _bulk(self, c: int, forget: np.ndarray) -> None:
-        """Block pivoting with a new factor each round: for many changes at once. `resolve` ends what it leaves."""
-        V, M, top = self.V[c], self.M[c], self.top
-        V[k.B, forget] = 0.0
-        M[k.STATUS, forget] = k.FREE
-        status, lo, hi, il = M[k.STATUS, :top].copy(), V[k.LO, :top], V[k.HI, :top], V[k.IL, :top]
-        best, stalls = top + 1, 0
-        while True:
-            members = np.flatnonzero(status >= k.AT_LO)
-            t = np.where(status[members] == k.AT_LO, lo[members], hi[members])
-            factor, z = self._factor(c, members, t) if len(members) else (None, np.empty(0))
-            b = np.zeros(top)
-            b[members] = z
-            f = self.K[:top, :top] @ b
-            low, high = status == k.AT_LO, status == k.AT_HI
-            wrong = ((low & (b < 0.0)) | (high & (b > 0.0))) & (il * np.abs(b) > self.tol) & (lo != hi)
-            value = np.where(low, lo, np.where(high, hi, f)) - il * b
-            idle = (status == k.IDLE) | wrong
-            below, above = idle & (value < lo - self.tol), idle & (value > hi + self.tol)
-            count = int((wrong | below | above).sum())
-            best, stalls = (count, 0) if count < best else (best, stalls + 1)
-            if count == 0 or stalls > rk.STALLS:
-                break
-            status[wrong] = k.IDLE
-            status[below], status[above] = k.AT_LO, k.AT_HI
-        M[k.STATUS, :top] = status
-        V[k.T, :top] = 0.0
-        V[k.T, members] = t
-        self._install(c, members, factor, z)
-
     # -- answers -------------------------------------------------------------------------------------------
 
     def decision(self, X: np.ndarray) -> np.ndarray:
@@ -323,7 +259,7 @@ class Engine:
         for c in range(self.outputs):
             idle = np.flatnonzero(self.M[c, k.STATUS, :top] == k.IDLE)
             out[c, idle] = self.K[idle, :top] @ self.V[c, k.B, :top]
-            rk.left_out(self.P[c], self.V[c], self.M[c], self.C[c], self.top, out[c])
+            one.left_out(self.P[c], self.V[c], self.M[c], self.C[c], self.top, out[c])
         return out
 
     def kkt(self) -> float:

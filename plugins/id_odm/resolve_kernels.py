@@ -6,20 +6,16 @@ outside S. Samples that break this by more than tol (in units of f) are infeasib
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit_plugins.id_odm.exchange_kernels import RESIDUAL, dot, exchange, shift, times
+from onlinekit_plugins.id_odm.exchange_kernels import exchange, shift
 from onlinekit_plugins.id_odm.kernels import (
     AT_HI,
     AT_LO,
     EVALUATIONS,
     FALLBACKS,
-    FOUND,
     FREE,
-    GAP,
     HI,
     IDLE,
     IL,
@@ -28,27 +24,20 @@ from onlinekit_plugins.id_odm.kernels import (
     MEMBER,
     NOISE,
     PATH,
-    POS,
-    REFINEMENTS,
     RK,
-    SINCE,
     SIZE,
-    SPAN,
     STATUS,
-    TURN,
     B,
     F,
     T,
 )
+from onlinekit_plugins.id_odm.packed_kernels import dot
+from onlinekit_plugins.id_odm.polish_kernels import polish
 
 SOLVED, STALE, LOST = range(3)  # what resolve says: done, P must be built anew, no progress within the bound
 PIVOT, MONOTONE = range(2)  # start with block pivoting, or go to the fallback at once
 STALLS = 3
 ROUNDS = 500
-SPOTS = 4  # residual rows looked at after every resolve
-MAX_GAP = 64.0  # resolves between two checks of all rows, at most
-SAFE = 2e4  # of trace(K_SS / il), a bound of the condition number; beyond, all rows are looked at every time
-BROKEN = 1e-6  # build P anew above
 
 
 @kernel
@@ -145,84 +134,6 @@ def _monotone(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.
 
 
 @kernel
-def _residual(K: np.ndarray, V: np.ndarray, M: np.ndarray, top: int, p: int) -> float:
-    """Row p of t - (K_SS + diag(il)) z."""
-    j = M[MEMBER, p]
-    return V[T, j] - V[IL, j] * V[B, j] - dot(K[j], V[B], top)
-
-
-@kernel
-def _lengthen(C: np.ndarray, worst: float) -> int:
-    """The path that a residual of Q z = t beyond RESIDUAL has hidden from `walked`; 1 if there was any."""
-    hidden = worst > RESIDUAL and C[SPAN] > 0.0
-    if hidden:
-        C[PATH] += 2.0 * math.sqrt(worst * C[SPAN])
-    C[SPAN] = 0.0
-    return 1 if hidden else 0
-
-
-@kernel
-def _polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float) -> int:
-    """Keep Q z = t: some rows after each resolve, at times all; refinement z += P (t - Q z) above tol / 2.
-
-    0: z stays, 1: z was refined (look at feasibility again), 2: P is stale.
-    """
-    s = int(C[SIZE])
-    if s == 0:
-        C[SPAN] = 0.0
-        return 0
-    weight, widest, condition = 0.0, 0.0, 0.0
-    for p in range(s):
-        j = M[MEMBER, p]
-        weight += V[RK, j] * abs(V[B, j])
-        widest = max(widest, V[RK, j])
-        condition += V[RK, j] * V[RK, j] / V[IL, j]
-    # What rounding alone makes of a sum of these sizes: no residual below can be asked for.
-    C[NOISE] = 2.3e-16 * weight * widest
-    enough = max(0.5 * tol, C[NOISE])
-    C[SINCE] += 1.0
-    C[GAP] -= 1.0
-    worst = 0.0
-    if C[GAP] > 0.0 and condition < SAFE:
-        for a in range(min(SPOTS, s)):
-            r = abs(_residual(K, V, M, top, (int(C[TURN]) + a) % s))
-            worst = max(worst, r) if r == r else np.inf
-        C[TURN] = (C[TURN] + SPOTS) % s
-        if worst <= enough:
-            return _lengthen(C, worst)
-    r, z = np.empty((1, s)), np.empty((1, s))
-    moved = longer = 0
-    before = np.inf
-    while True:
-        worst = 0.0
-        for p in range(s):
-            r[0, p] = _residual(K, V, M, top, p)
-            worst = max(worst, abs(r[0, p])) if r[0, p] == r[0, p] else np.inf
-        if not worst <= BROKEN * max(1.0, C[NOISE] / tol):
-            return 2
-        if moved == 0:
-            longer = _lengthen(C, worst)
-        if worst <= enough:
-            # How fast it grew says when to look again: well before it can have reached the bound.
-            rate = max(worst - C[FOUND], 0.01 * worst) / C[SINCE]
-            C[GAP] = 1.0 if moved else min(max(math.floor(0.3 * (enough - worst) / (rate + 1e-300)), 1.0), MAX_GAP)
-            C[FOUND], C[SINCE] = worst, 0.0
-            return 1 if moved or longer else 0
-        if worst > 0.5 * before:
-            C[FOUND], C[SINCE], C[GAP] = worst, 0.0, 1.0
-            return 1 if worst <= 50.0 * enough else 2
-        times(P, s, r, z)
-        energy = 0.0
-        for p in range(s):
-            V[B, M[MEMBER, p]] += z[0, p]
-            energy += abs(r[0, p] * z[0, p])
-        C[PATH] += 2.0 * math.sqrt(energy)
-        C[REFINEMENTS] += 1.0
-        moved += 1
-        before = worst
-
-
-@kernel
 def resolve(
     K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
     forced: np.ndarray, dying: int, tol: float, mode: int,
@@ -287,7 +198,7 @@ def resolve(
             first = False
             if count > 0:
                 continue
-        told = _polish(K, P, V, M, C, top, tol)
+        told = polish(K, P, V, M, C, top, tol)
         if told == 2:
             return STALE
         if told == 0:
@@ -296,61 +207,3 @@ def resolve(
         if tries > 20:
             return LOST
         best, stalls = top + 1, 0
-
-
-@kernel
-def retarget(
-    P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int, lo: float, hi: float, il: float
-) -> bool:  # fmt: skip
-    """Another interval for a sample in place where S allows it; False when it must leave S first.
-
-    Its leave-one-out value f = t - z_j / P_jj says on which side of the new interval it stands.
-    """
-    if M[STATUS, slot] < AT_LO:
-        V[LO, slot], V[HI, slot], V[IL, slot] = lo, hi, il
-        V[LAST, slot] = -np.inf
-        return True
-    p = M[POS, slot]
-    without = V[T, slot] - V[B, slot] / P[p * (p + 1) // 2 + p]
-    if il != V[IL, slot] or lo <= without <= hi:
-        return False
-    V[LO, slot], V[HI, slot] = lo, hi
-    if without < lo:
-        shift(P, V, M, C, slot, lo)
-        M[STATUS, slot] = AT_LO
-    else:
-        shift(P, V, M, C, slot, hi)
-        M[STATUS, slot] = AT_HI
-    return True
-
-
-@kernel
-def left_out(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, out: np.ndarray) -> None:
-    """out (top,): f at each member of S without it, t_i - z_i / P_ii, exact if no set changes; else untouched."""
-    for p in range(int(C[SIZE])):
-        j = M[MEMBER, p]
-        out[j] = V[T, j] - V[B, j] / P[p * (p + 1) // 2 + p]
-
-
-@kernel
-def admit(
-    V: np.ndarray, M: np.ndarray, K: np.ndarray, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray
-) -> None:  # fmt: skip
-    """New samples (m,) begin idle and unevaluated, with intervals and 1 / (lambda w)."""
-    for a in range(slots.shape[0]):
-        j = slots[a]
-        V[:, j] = 0.0
-        V[LO, j], V[HI, j], V[IL, j] = lo[a], hi[a], il[a]
-        V[LAST, j] = -np.inf
-        V[RK, j] = math.sqrt(max(K[j, j], 0.0))
-        M[STATUS, j] = IDLE
-        M[POS, j] = -1
-
-
-@kernel
-def clear(V: np.ndarray, M: np.ndarray, slots: np.ndarray) -> None:
-    """Zero what one output holds of these slots."""
-    for j in slots:
-        V[:, j] = 0.0
-        M[STATUS, j] = FREE
-        M[POS, j] = 0
