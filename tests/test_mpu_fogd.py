@@ -581,7 +581,7 @@ def test_sparse_rows_cost_what_they_hold_and_agree_with_a_batch():
     sparse = pytest.importorskip("scipy.sparse")
     X = sparse.random(300, 2000, 0.01, format="csr", random_state=1)
     y = np.asarray(X[:, :1000].sum(1)).ravel() > np.asarray(X[:, 1000:].sum(1)).ravel()
-    one, many, both = (MPUFOGDClassifier(50, standardize=False) for _ in range(3))
+    one, many, both = (MPUFOGDClassifier(50, standardize=False, sigma=4.0) for _ in range(3))
     want = []
     for t in range(300):
         x = dict(zip(X[[t]].indices.tolist(), X[[t]].data.tolist(), strict=True))
@@ -593,7 +593,7 @@ def test_sparse_rows_cost_what_they_hold_and_agree_with_a_batch():
         np.testing.assert_allclose(model.weights, one.weights, rtol=0, atol=1e-9)
         assert (model.predict_many(X) == one.predict_many(X)).all()
     # Dense rows say the same.
-    dense = MPUFOGDClassifier(50, standardize=False)
+    dense = MPUFOGDClassifier(50, standardize=False, sigma=4.0)
     dense._grow_features(one._schema.names)
     dense.learn_many(X.toarray(), y)
     np.testing.assert_allclose(dense.weights, one.weights, rtol=0, atol=1e-9)

@@ -107,6 +107,11 @@ class RandomFeatureClassifier(ArrayClassifier):
         work = np.zeros((SCORES + 1, max(self.n_components, self._outputs())), self._dtype)
         return work, np.zeros((4, self._capacity))
 
+    @property
+    def _neutral(self) -> bool:
+        # `gather` takes a drawn feature that has never varied as 0; given directions count from the start.
+        return self._start is None
+
     def _features_added(self, names: Sequence[Any], start: int) -> None:
         rows = self._arrays["directions"]
         given = self._u.shape[1]

@@ -32,7 +32,7 @@ from onlinekit_plugins.random_features.core_kernels import (
     turn_and_project,
 )
 from onlinekit_plugins.random_features.fma import fused
-from onlinekit_plugins.random_features.sigma_kernels import follow
+from onlinekit_plugins.random_features.sigma_kernels import SPARSE, follow
 
 
 @fused
@@ -308,7 +308,8 @@ def run_sparse(
     if h != 0.0:
         turn(m, cells, h / run[GAIN], work[GRADIENT, :n], directions)
     if run[FIXED] == 0.0:
-        follow(m, cells, norm, run, sample)
+        # Not so where rows are not scaled: there a row is the same row however it is given.
+        follow(m, cells, norm * (SPARSE if stats[4, 2] == 0.0 else 1.0), run, sample)
     return winner
 
 

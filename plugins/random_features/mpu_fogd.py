@@ -45,7 +45,8 @@ class MPUFOGDClassifier(RandomFeatureClassifier):
         Largest change of any u_i . x by one step, in radians; inf for none.
     sigma
         Kernel width. "auto": 0.4 sqrt(2 m), m the mean |x|^2 of the scaled rows so far, which is near the number
-        of features. "median": half the median distance of the first 100 scaled rows, "auto" until they are there.
+        of features; a standardised row given by few entries counts with 4 |x|^2, for twice the width. "median":
+        half the median distance of the first 100 scaled rows, "auto" until they are there.
     features
         "cos" for D features cos(u . x + b), "sincos" for 2 D features cos(u . x), sin(u . x), a = 1 / D.
     standardize
