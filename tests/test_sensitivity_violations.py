@@ -107,11 +107,16 @@ def violations(rng, make, scores):
         if not np.array_equal(shards[0].fingerprint, shards[1].fingerprint):
             tracker = Tracker(shards[0])
             tracker.merge(Tracker(shards[1]))
-    steps = int(rng.integers(1, 4))  # the changes come in pieces, by rank-1 updates or at once
+    steps = int(rng.choice([1, 3, 20]))  # the changes come in pieces, by rank-1 updates or at once
+    asked = rng.random() < 0.5  # what is kept from one question to the next must hold as well
     for part in np.array_split(np.arange(len(yA)), steps):
         tracker.add(XA[part], yA[part])
+        if asked:
+            tracker.coef_bounds()
     for part in np.array_split(gone, steps):
         tracker.remove(X[part], y[part])
+        if asked:
+            tracker.coef_bounds()
     if len(yA) and rng.random() < 0.5:  # there and back again: the streaming factor must not lose its way
         for _ in range(int(rng.integers(1, 6))):
             tracker.remove(XA[:2], yA[:2])
