@@ -582,6 +582,65 @@ class NaiveMPUFOGD:
         return update
 
 
+# kernel-experts
+class NaiveExperts:
+    """The three experts with whole matrices, and the vote; rows must be standardised, y is a class index."""
+
+    def __init__(self, u: np.ndarray, eta1: float, eta2: float, scale: float, classes: int, rotation: float,
+                 few: int, forgetting: float) -> None:  # fmt: skip
+        self.mpu = NaiveMPUFOGD(u, np.zeros(len(u)), eta1, eta2, 0.0, scale, classes, True, rotation, None, True)
+        outputs = len(self.mpu.w)
+        self.few, self.forgetting, self.scale = few, forgetting, scale
+        self.recursive, self.inverse = np.zeros((outputs, 2 * few)), np.eye(2 * few) / 0.1
+        self.linear, self.intercept = np.zeros((outputs, u.shape[1])), np.zeros(outputs)
+        self.trust = np.full(3, 0.5)
+
+    def scores(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        phi = self.mpu.map(x)[0]
+        half = len(phi) // 2
+        part = np.append(phi[: self.few], phi[half : half + self.few]) / self.scale / math.sqrt(self.few)
+        return part, [self.mpu.w @ phi, self.recursive @ part, self.linear @ x + self.intercept]
+
+    def proba(self, x: np.ndarray) -> np.ndarray:
+        _, scores = self.scores(self.mpu.scaled(x))
+        share = np.exp(20.0 * self.trust)
+        result = np.zeros(max(2, len(self.linear)))
+        for h, f in enumerate(scores):
+            sharp = (1.0, 3.0, 1.0)[h]
+            f = np.array([0.0, sharp * f[0]]) if len(f) == 1 else (2.0 * sharp if h == 1 else 1.0) * f
+            result += share[h] / share.sum() * np.exp(f - f.max()) / np.exp(f - f.max()).sum()
+        return result
+
+    def learn(self, x: np.ndarray, y: int, w: float = 1.0) -> None:
+        raw = x
+        seen = [*self.mpu.seen, raw]
+        kept, self.mpu.seen = self.mpu.seen, seen
+        x = self.mpu.scaled(raw)
+        phi, scores = self.scores(x)
+        self.mpu.seen = kept
+        self.mpu.learn(raw, y, w)
+        outputs = len(self.linear)
+        signs = np.array([1.0 if y == 1 else -1.0]) if outputs == 1 else np.where(np.arange(outputs) == y, 1.0, -1.0)
+        winners = [int(f[0] > 0) if outputs == 1 else int(np.argmax(f)) for f in scores]
+        self.trust += 0.01 * (np.array(winners) == y) - 0.01 * self.trust
+        v = self.inverse @ phi
+        c = self.forgetting / w + phi @ v
+        self.recursive += np.outer((signs if outputs == 1 else 0.5 * signs) - scores[1], v) / c
+        shrunk = self.inverse - np.outer(v, v) / c
+        grown = shrunk / self.forgetting
+        self.inverse = grown if np.trace(grown) <= len(v) / 0.1 else shrunk
+        if outputs == 1:
+            moves = [(0, signs[0])]
+        else:
+            rivals = np.where(np.arange(outputs) == y, -np.inf, scores[2])
+            moves = [(y, 1.0), (int(np.argmax(rivals)), -1.0)]
+        loss, norm = 1.0 - sum(sign * scores[2][k] for k, sign in moves), len(moves) * (x @ x)
+        if loss > 0.0 and norm > 0.0:
+            for k, sign in moves:
+                self.linear[k] += sign * w * min(1.0, loss / norm) * x
+                self.intercept[k] += sign * w * min(1.0, loss / norm)
+
+
 # sparse rows ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,139 @@
+"""kernel-experts against a naive reference, ridge regression, and each of its experts on real streams."""
+
+import math
+
+import numpy as np
+import pytest
+from river import datasets
+
+from naive import NaiveExperts
+from onlinekit.testing import learner_checks
+from onlinekit_plugins.linear import PAClassifier
+from onlinekit_plugins.random_features import KernelExpertsClassifier, MPUFOGDClassifier, merge
+
+CHECKED = [KernelExpertsClassifier(n_components=15), KernelExpertsClassifier(n_components=120, classes=None)]
+
+
+@pytest.mark.parametrize(
+    "check", [pytest.param(f, id=f"{i}-{n}") for i, model in enumerate(CHECKED) for n, f in learner_checks(model)]
+)
+def test_contract(check):
+    check()
+
+
+def rows(n=150, d=4, seed=0, classes=2):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    return X, (np.floor(classes * (np.abs(np.sin(3 * X[:, 0]) * X[:, 1]) % 1))).astype(int)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("door", ["one", "many", "prequential"])
+@pytest.mark.parametrize("params", [{}, {"beta": 0.05}, {"forgetting": 0.9}, {"n_components": 110}], ids=str)
+def test_the_naive_reference(classes, door, params):
+    X, y = rows(classes=classes)
+    labels = range(classes) if classes > 2 else (False, True)
+    model = KernelExpertsClassifier(**{"n_components": 12, **params}, classes=labels)
+    model._grow_features(range(4))
+    scale, eta1, eta2, _, rotation, forgetting = model._hyper()
+    few = min(100, model.n_components)
+    naive = NaiveExperts(model._arrays["directions"][:4].T, eta1, eta2, scale, classes, rotation, few, forgetting)
+    want, got = [], None
+    for x, label in zip(X, y, strict=True):
+        want.append(naive.proba(x))
+        naive.learn(x, int(label))
+    if door == "many":
+        model.learn_many(X, y)
+    elif door == "prequential":
+        got = model.prequential_many(X, y)
+        assert [int(k) for k in got] == [int(np.argmax(p)) for p in want]
+    else:
+        for x, label, p in zip(X.tolist(), y, want, strict=True):
+            np.testing.assert_allclose(list(model.predict_proba_one(dict(enumerate(x))).values()), p, atol=1e-8)
+            model.learn_one(dict(enumerate(x)), label)
+    np.testing.assert_allclose(model._arrays["recursive"], naive.recursive, atol=1e-8)
+    np.testing.assert_allclose(model._arrays["inverse"], naive.inverse, atol=1e-7)
+    np.testing.assert_allclose(model._arrays["linear"][:, :4], naive.linear, atol=1e-9)
+    np.testing.assert_allclose(list(model.trust.values()), naive.trust, atol=1e-12)
+
+
+def test_without_forgetting_the_least_squares_are_ridge_regression():
+    X, y = rows(200, 3)
+    model = KernelExpertsClassifier(8, beta=0.0, forgetting=1.0, standardize=False, sigma=0.7)
+    w = np.random.default_rng(0).uniform(0.5, 2, 200)
+    model.learn_many(X, y, w)
+    u, _ = model.directions
+    phi = np.hstack([np.cos(X @ u.T), np.sin(X @ u.T)]) / math.sqrt(8)
+    gram = phi.T @ (w[:, None] * phi) + 0.1 * np.eye(16)
+    exact = np.linalg.solve(gram, phi.T @ (w * (2 * y - 1)))
+    np.testing.assert_allclose(model._arrays["recursive"][0], exact, atol=1e-9)
+    np.testing.assert_allclose(model._arrays["inverse"], np.linalg.inv(gram), atol=1e-9)
+
+
+def test_directions_that_are_not_excited_do_not_wind_up():
+    """One and the same row 50,000 times: plain forgetting would grow the rest by 1 / 0.999^50000 = 5e21."""
+    model = KernelExpertsClassifier(20, standardize=False, forgetting=0.999)
+    X = np.tile([[0.3, -0.2]], (50_000, 1))
+    model.learn_many(X, np.ones(50_000, bool))
+    inverse = model._arrays["inverse"]
+    assert np.trace(inverse) <= 40 / 0.1 + 1e-6 and (inverse == inverse.T).all()
+    assert np.linalg.eigvalsh(inverse).min() > -1e-9
+    Z, y = rows(2000, 2)
+    right = model.prequential_many(Z, y) == y
+    assert np.mean(right[500:]) > 0.9, "and it still learns"
+
+
+def test_the_linear_expert_is_passive_aggressive():
+    X, y = rows(300, 3)
+    model, pa = KernelExpertsClassifier(5, standardize=False), PAClassifier()
+    model.learn_many(X, y)
+    pa.learn_many(X, y)
+    np.testing.assert_allclose(model._arrays["linear"][:, :3], pa._arrays["weights"][:, :3], atol=1e-10)
+
+
+def test_a_third_class_moves_no_score():
+    X, y = rows(300)
+    model = KernelExpertsClassifier(20, classes=None, standardize=False)
+    model.learn_many(X, y)
+    w = model._arrays["recursive"][0].copy()
+    model.learn_one({0: 0.0}, 2, w=0.0)
+    np.testing.assert_array_equal(model._arrays["recursive"], [-w / 2, w / 2, 0 * w])
+
+
+def test_trust_follows_who_is_right():
+    """A straight line first, then a circle: the say passes from the linear expert to the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    y = np.where(np.arange(6000) < 3000, X[:, 0] > 0, (X**2).sum(1) > 1.4)
+    model = KernelExpertsClassifier()
+    first = model.prequential_many(X[:3000], y[:3000]) == y[:3000]
+    line = model.trust
+    second = model.prequential_many(X[3000:], y[3000:]) == y[3000:]
+    assert line["linear"] > 0.95 and model.trust["linear"] < 0.7 < model.trust["least-squares"]
+    assert np.mean(first[500:]) > 0.95 and np.mean(second[500:]) > 0.95
+
+
+def test_merging_is_refused():
+    with pytest.raises(ValueError, match="KernelExpertsClassifier"):
+        merge([KernelExpertsClassifier(), KernelExpertsClassifier()])
+
+
+@pytest.mark.parametrize(
+    "name, value", [("forgetting", 1.1), ("forgetting", 0.0), ("alpha", 0), ("beta", -1), ("max_rotation", 0)]
+)
+def test_parameters_out_of_range_are_named(name, value):
+    with pytest.raises(ValueError, match=name):
+        KernelExpertsClassifier(**{name: value})
+
+
+@pytest.mark.parametrize("name, least", [("Phishing", 0.893), ("Bananas", 0.887), ("ImageSegments", 0.92)])
+def test_no_worse_than_mpu_fogd_on_its_own(name, least):
+    samples = list(getattr(datasets, name)())
+    X = np.array([[float(v) for v in x.values()] for x, _ in samples])
+    y = np.array([label for _, label in samples])
+    classes = None if len(set(y.tolist())) > 2 else (False, True)
+    means = []
+    for make in (KernelExpertsClassifier, lambda **params: MPUFOGDClassifier(features="sincos", **params)):
+        right = [np.mean(make(seed=seed, classes=classes).prequential_many(X, y) == y) for seed in (1, 2, 3)]
+        means.append(float(np.mean(right)))
+    assert means[0] >= least and means[0] > means[1]
