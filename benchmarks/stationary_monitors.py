@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from onlinekit_plugins.drift.adwin import ADWINMonitor
 from onlinekit_plugins.drift.ddm import DDMMonitor
@@ -162,7 +163,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where to write the table")
     args = parser.parse_args()
     streams, n = (8, 1500) if args.quick else (args.streams, args.length)
-    body = table(streams, n, args.monitors)
+    with threadpool_limits(1):
+        body = table(streams, n, args.monitors)
     if args.out:
         args.out.write_text(HEAD.format(streams=streams, n=n, python=platform.python_version()) + body + TAIL)
 

@@ -7,6 +7,7 @@ import pytest
 from river.linear_model import LogisticRegression as RiverLogistic
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 import onlinekit
 from onlinekit._testing_base import carry_on
@@ -19,6 +20,13 @@ from onlinekit_plugins.linear import LogisticRegression as OwnLogistic
 from onlinekit_plugins.sensitivity import EllipsoidTest, LinearModel, NewtonTest, SphereTest, solve
 
 SMALL = {"window": 60, "min_samples": 10, "check_every": 7}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """These matrices are small: threads would only wait for one another."""
+    with threadpool_limits(1):
+        yield
 
 
 def run(model, n=1200, flip=600, seed=0):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import onlinekit
 from onlinekit.testing_monitors import monitor_stream
@@ -24,6 +25,13 @@ path = Path(__file__).parents[1] / "benchmarks" / "stationary_monitors.py"
 spec = importlib.util.spec_from_file_location("stationary_monitors", path)
 stationary_monitors = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(stationary_monitors)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """These matrices are small: threads would only wait for one another."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(params=MONITORS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 import naive
 from onlinekit.testing import monitor_checks
@@ -15,6 +16,13 @@ from onlinekit_plugins.sensitivity.monitor_rows import RowStore
 
 CLASSES = [SphereTest, SegmentTest, EllipsoidTest, NewtonTest]
 RULES = ["flips", "coefficients", "gap", "validation"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """These matrices are small: threads would only wait for one another."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.mark.parametrize("cls", CLASSES)
