@@ -85,7 +85,8 @@ class HessianMetric:
         self._N += (1 if add else -1) * part
         if add:
             self._scale_sq += (scaled * scaled).sum(axis=0) * (1 + 1e-9)
-        few = len(scaled) <= max(1, self.summary.d // 6)
+        # More rank-1 changes than this cost as much as a new factor.
+        few = len(scaled) <= max(1, self.summary.d // 40)
         if self._stale or not few or change_factor(self._R, scaled, add) < len(scaled):
             self._stale = True
         else:
