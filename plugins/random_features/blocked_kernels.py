@@ -14,12 +14,10 @@ from onlinekit_plugins.random_features.core_kernels import (
     correct,
     decide,
     dot,
-    gather,
     look,
-    note,
-    squared,
 )
 from onlinekit_plugins.random_features.fma import fused
+from onlinekit_plugins.random_features.rows_kernels import gather, note, squared
 from onlinekit_plugins.random_features.sigma_kernels import follow
 
 BLOCK = 32  # rows a block

@@ -23,10 +23,10 @@ from onlinekit_plugins.random_features.core_kernels import (
     dot,
     look,
     project,
-    squared,
     turn,
 )
 from onlinekit_plugins.random_features.fma import fused
+from onlinekit_plugins.random_features.rows_kernels import squared
 from onlinekit_plugins.random_features.sigma_kernels import follow
 
 KAPPA = 20.0  # how steeply votes follow the share of right answers

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from onlinekit.scaling import finite
-from onlinekit_plugins.random_features.core_kernels import gather, note
 from onlinekit_plugins.random_features.experts_core_kernels import consider, teach, vote
 from onlinekit_plugins.random_features.fma import fused
+from onlinekit_plugins.random_features.rows_kernels import gather, note
 
 
 @fused
