@@ -8,6 +8,8 @@ Protocol: features to [-1, 1] by the training rows (w7a stays {0, 1}), random 60
 capped at TRAIN, VALID and TEST rows. Every method has SETTINGS settings, tried with one pass over at most TUNE
 training rows of the first split; the best on the validation rows is then trained on each split, five passes, and
 tested after the first and after the fifth. D = 400 directions or units in all, a budget of 400 (NOGD) and 500 (AVM).
+PAMO alone standardizes inside as well: on features off centre, as those of ijcnn1 and w7a are here, ours predicts the
+majority at nearly every setting.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ BUNDLED = {"phishing": datasets.Phishing, "bananas": datasets.Bananas, "image_se
 D = 400
 SETTINGS = 12
 TRAIN, VALID, TEST, TUNE = 40_000, 5_000, 20_000, 8_000
-MNIST_TRAIN = 10_000  # 784 features: an update costs 30 times that of the others
+MNIST_TRAIN = 8_000  # 784 features: an update costs 30 times that of the others
 SEEDS = (0, 1, 2)
 PASSES = 5
 
@@ -81,7 +83,7 @@ METHODS: dict[str, tuple[Any, Grid]] = {
     "PAMO": (
         PAMOClassifier,
         lambda median, d: [
-            {"C": C, "gain": g / np.sqrt(d + 1), "n_units": D} for C in (0.03, 0.1, 0.3, 1.0) for g in (0.5, 1.5, 4.0)
+            {"C": C, "C_units": units, "n_units": D} for C in (0.03, 0.1, 0.3, 1.0) for units in (0.03, 0.1, 1.0)
         ],
     ),
     "AVM": (AVMClassifier, by_width("l2", (1e-3, 1e-4, 1e-5), budget=500)),
@@ -145,7 +147,7 @@ def median_distance(X: np.ndarray) -> float:
 
 def make(method: str, setting: dict[str, Any], classes: int, seed: int) -> Any:
     kind = METHODS[method][0]
-    more: dict[str, Any] = {"standardize": False}
+    more: dict[str, Any] = {"standardize": method == "PAMO"}
     parameters = kind()._get_params()
     if "seed" in parameters:
         more["seed"] = seed + 1

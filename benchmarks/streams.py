@@ -97,7 +97,7 @@ def rivers(binary: bool) -> dict[str, tuple[Callable[[], Any], int]]:
         "HoeffdingTree": (tree.HoeffdingTreeClassifier, 20_000),
         "HoeffdingAdaptiveTree": (lambda: tree.HoeffdingAdaptiveTreeClassifier(seed=1), 10_000),
         "ARF(10)": (lambda: forest.ARFClassifier(n_models=10, seed=1), 5_000),
-        "KNN": (scaled(neighbors.KNNClassifier), 5_000),
+        "KNN": (scaled(lambda: neighbors.KNNClassifier(engine=neighbors.SWINN(seed=1))), 5_000),
     }
 
 

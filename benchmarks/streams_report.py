@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-FAMILY = ("mpu-fogd", "mpu-fogd sincos", "mpu-fogd D=500", "fogd", "rrf", "nogd", "avm", "pamo")
+FAMILY = ("kernel-experts", "mpu-fogd", "mpu-fogd sincos", "mpu-fogd D=500", "fogd", "rrf", "nogd", "avm", "pamo")
 MARKS = (20_000, 10_000, 5_000, 2_000)
 MARKER = "<!-- below: written by streams.py; above: by hand -->"
 GROUPS = (("family", "#1b6ca8", "o"), ("onlinekit, others", "#5fb49c", "s"), ("river", "#d1603d", "^"))
@@ -176,7 +176,15 @@ def figure(streams: list[str], learners: list[tuple[str, str]], table: Any, path
             _, color, mark = GROUPS[group(library, learner)]
             y = c["accuracy"].get("5000", c["accuracy"]["all"])
             ax.scatter(c["one_by_one"], y, color=color, marker=mark, s=22, zorder=3)
-            names = {"mpu-fogd": "mpu", "ARF(10)": "ARF", "PA": "PA", "KNN": "KNN", "rrf": "rrf", "pamo": "pamo"}
+            names = {
+                "mpu-fogd": "mpu",
+                "kernel-experts": "experts",
+                "ARF(10)": "ARF",
+                "PA": "PA",
+                "KNN": "KNN",
+                "rrf": "rrf",
+                "pamo": "pamo",
+            }
             if learner in names:
                 ax.annotate(names[learner], (c["one_by_one"], y), fontsize=6, xytext=(3, 2), textcoords="offset points")
         ax.set_xscale("log")
