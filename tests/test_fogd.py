@@ -12,7 +12,7 @@ from onlinekit.testing import learner_checks
 from onlinekit_plugins.random_features import FOGDClassifier, merge
 from onlinekit_plugins.random_features.kernels import run_blocked, run_rows
 
-CHECKED = [FOGDClassifier(n_components=20), FOGDClassifier(n_components=20, classes=None, features="sincos")]
+CHECKED = [FOGDClassifier(n_components=20, classes=None, features="sincos")]
 
 
 @pytest.mark.parametrize(

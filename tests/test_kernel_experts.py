@@ -11,7 +11,7 @@ from onlinekit.testing import learner_checks
 from onlinekit_plugins.linear import PAClassifier
 from onlinekit_plugins.random_features import KernelExpertsClassifier, MPUFOGDClassifier, merge
 
-CHECKED = [KernelExpertsClassifier(n_components=15), KernelExpertsClassifier(n_components=120, classes=None)]
+CHECKED = [KernelExpertsClassifier(n_components=15), KernelExpertsClassifier(n_components=15, classes=None)]
 
 
 @pytest.mark.parametrize(
