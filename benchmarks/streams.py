@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from river import datasets, forest, linear_model, multiclass, neighbors, preprocessing, tree
+from river import base, datasets, forest, linear_model, multiclass, neighbors, preprocessing, tree
 
 import onlinekit
 
@@ -51,11 +51,13 @@ def read(name: str, data: Path | None) -> tuple[np.ndarray, list[Any]] | None:
 
 
 def ours(binary: bool) -> dict[str, tuple[Callable[..., Any], bool]]:
-    """Every learner of the registry -> (maker, has a seed); scaled inside where it can be."""
+    """Every classifier of the registry -> (maker, has a seed); scaled inside where it can be."""
     found: dict[str, tuple[Callable[..., Any], bool]] = {}
     for spec in onlinekit.specs("learner"):
         try:
             kind = onlinekit.get("learner", spec.name)
+            if not issubclass(kind, base.Classifier):
+                continue
             parameters = kind()._get_params()
         except onlinekit.PluginError as error:
             print(f"{spec.name} left out: {error}")
