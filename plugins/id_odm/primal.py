@@ -245,7 +245,8 @@ class PrimalEngine:
         _, _, il = self._intervals()
         phi = self._samples[: self.top]
         leverage = np.stack([np.einsum("ij,ij->i", phi @ mats[1], phi) for mats in self._mats])
-        return np.where(b != 0.0, f + il * b - il * b / (1.0 - leverage / il), f)
+        left = np.where(b != 0.0, 1.0 - leverage / il, 1.0)
+        return np.where(b != 0.0, f + il * b - il * b / left, f)
 
     def kkt(self) -> float:
         """max_i |il b - (clip(f) - f)| with f = sum_j b_j k(x_j, .): the optimality error in units of f."""
