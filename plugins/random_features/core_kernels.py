@@ -7,7 +7,9 @@ A row is kept as its m entries that are not zero after scaling, in `cells` (4, c
     cells[2]      column of each entry
     cells[3, 0]   clock + 1 of the last prediction, 0 for none;  cells[3, 1] its m
 
-`work` (5, max(D, K)) holds z, cos z, sin z, the gradient g (D,) and the scores (K,). `run` (10,) float64 holds:
+`work` (5, max(D, K)) holds z, cos z, sin z, the gradient g (D,) and the scores (K,). `sample`
+(capacity, 1 + n): sample[j, 0] = 1 once feature j was other than 0 in a row learned without scaling, then up to n rows
+kept for the median rule. `run` (10,) float64 holds what the names below say.
 """
 
 from __future__ import annotations
