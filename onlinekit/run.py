@@ -154,10 +154,14 @@ def _learner(settings: Mapping[str, Any], labels: list[Any]) -> tuple[str, Any]:
         from onlinekit.state import load
 
         model = load(settings["resume"])
-        if not hasattr(model, "learn_one"):
-            raise RunError(f"{settings['resume']}: it holds a {type(model).__name__}, which is no learner")
+        if not hasattr(model, "predict_proba_one"):
+            raise RunError(f"{settings['resume']}: it holds a {type(model).__name__}, which is no learner of labels")
         return name_of(type(model)) or type(model).__name__, model
+    from river import base
+
     name = settings["learner"]
+    if not issubclass(get("learner", name), base.Classifier):
+        raise RunError(f"learner {name!r} predicts numbers, and labels are to be predicted")
     known = inspect.signature(get("learner", name)).parameters
     params = dict(settings["set"])
     # Streams from files are rarely scaled, and most learners need it.

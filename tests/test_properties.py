@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from river import base
 
 import onlinekit
+from onlinekit._testing_base import answer, answers
 from onlinekit.evaluate import prequential
 
 LEARNERS = [spec.name for spec in onlinekit.specs("learner")]
+CLASSIFIERS = [name for name in LEARNERS if issubclass(onlinekit.get("learner", name), base.Classifier)]
 EVERY = pytest.mark.parametrize("name", LEARNERS)
+EVERY_CLASSIFIER = pytest.mark.parametrize("name", CLASSIFIERS)
 FEW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 # Few digits, so that equal values, zeros and repeated rows are common.
@@ -57,7 +61,7 @@ def dicts(X):
 
 def assert_same(one, two, rows, tolerance):
     for x in rows:
-        p, q = one.predict_proba_one(x), two.predict_proba_one(x)
+        p, q = answer(one, x), answer(two, x)
         assert p.keys() == q.keys()
         assert all(math.isclose(p[k], q[k], rel_tol=tolerance, abs_tol=tolerance) for k in p), (p, q)
 
@@ -93,12 +97,11 @@ def test_learn_many_is_the_loop_however_it_is_cut(name, table, data):
     rows = dicts(X)
     loop = fed(learner(name), zip(rows, y, strict=True))
     assert_same(many, loop, rows, 1e-6)
-    got = many.predict_proba_many(X)
-    want = [list(many.predict_proba_one(x).values()) for x in rows]
-    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-9)
+    want = [list(answer(many, x).values()) for x in rows]
+    np.testing.assert_allclose(answers(many, X), want, rtol=1e-6, atol=1e-9)
 
 
-@EVERY
+@EVERY_CLASSIFIER
 @FEW
 @given(table=tables())
 def test_prequential_is_the_loop_and_the_evaluation(name, table):
@@ -125,7 +128,7 @@ def test_saving_in_mid_stream_changes_nothing(name, stream, data):
         onlinekit.save(model, Path(folder) / "m")
         again = onlinekit.load(Path(folder) / "m")
     for x, y in stream[cut:]:
-        assert model.predict_proba_one(x) == again.predict_proba_one(x)
+        assert answer(model, x) == answer(again, x)
         model.learn_one(x, y)
         again.learn_one(x, y)
     assert_same(model, again, [x for x, _ in stream], 0.0)
@@ -146,7 +149,7 @@ def test_skipped_rows_leave_no_trace(name, stream, bad, value):
     assert_same(dirty, fed(learner(name), stream), [x for x, _ in stream], 0.0)
 
 
-@EVERY
+@EVERY_CLASSIFIER
 @FEW
 @given(stream=streams())
 def test_probabilities_are_probabilities_and_name_the_winner(name, stream):
