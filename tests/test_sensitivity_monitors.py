@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,3 +239,16 @@ def test_row_store_is_a_multiset(actions):
             with pytest.raises(ValueError, match="not in the window"):
                 store.remove(row)
     assert sorted(store.rows.tolist()) == sorted(np.array(rows).reshape(-1, 2).tolist())
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+def test_published_tables_hold_no_violation_of_a_certified_bound(number):
+    results = Path(__file__).parents[1] / "benchmarks" / "results" / f"segment_test_table{number}.md"
+    rows = [[cell.strip() for cell in line.strip(" |\n").split("|")] for line in results.read_text().splitlines()]
+    certified = [i for i, row in enumerate(rows) if row[0].endswith("intervals without the truth")]
+    assert len(certified) == 3  # one a C
+    for i in certified:
+        assert rows[i][1:] == rows[i + 1][1:] == ["0"] * 10
+    # The published formula, read literally, does exclude the truth: nobody should "fix" it back.
+    literal = [rows[i + 1] for i, row in enumerate(rows) if row[0] == "flipped additions: segment, literal (40)"]
+    assert len(literal) == 3 and max(float(share) for row in literal for share in row[1:]) > 20
