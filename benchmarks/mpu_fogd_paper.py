@@ -48,7 +48,7 @@ BUNDLED = {"phishing": datasets.Phishing, "bananas": datasets.Bananas, "image_se
 D = 400
 SETTINGS = 12
 TRAIN, VALID, TEST, TUNE = 40_000, 5_000, 20_000, 8_000
-MNIST_TRAIN = 8_000  # 784 features: an update costs 30 times that of the others
+MNIST_TRAIN = 5_000  # 784 features: an update costs 30 times that of the others
 SEEDS = (0, 1, 2)
 PASSES = 5
 

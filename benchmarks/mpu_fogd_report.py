@@ -14,6 +14,12 @@ from streams_report import cpu
 
 MARKER = "<!-- below: written by mpu_fogd_paper.py; above: by hand -->"
 
+SETS = ("codrna", "skin", "ijcnn1", "w7a", "covtype", "forest", "poker", "mnist", "letter", "usps")
+METHODS = (
+    "LR", "OGD", "PA", "FOGD .001", "FOGD", "NOGD", "RRF", "PAMO", "AVM", "MPU-FOGDU", "MPU-FOGDUB", "MPU clip",
+    "MPU clip sincos",
+)  # fmt: skip
+
 # Tables 2 and 3: test accuracy in percent.
 PAPER = {
     "codrna": {
@@ -56,8 +62,7 @@ def write(cells: list[dict[str, Any]], out: Path, name: str) -> None:
     runs = [c for c in cells if "five_passes" in c]
     if not runs:
         return
-    sets = list(dict.fromkeys(c["set"] for c in runs))
-    methods = list(dict.fromkeys(c["method"] for c in runs))
+    sets, methods = ordered(runs, "set", SETS), ordered(runs, "method", METHODS)
     found = {(s, m): [c for c in runs if (c["set"], c["method"]) == (s, m)] for s in sets for m in methods}
     text = [
         f"Python {platform.python_version()}, "
@@ -98,6 +103,12 @@ def write(cells: list[dict[str, Any]], out: Path, name: str) -> None:
     file = out / f"{name}.md"
     head = file.read_text().split(MARKER)[0] if file.exists() else "# MPU-FOGD: Tables 2 and 3\n\n"
     file.write_text(head + MARKER + "\n\n" + "\n".join(text) + "\n")
+
+
+def ordered(runs: list[dict[str, Any]], key: str, order: tuple[str, ...]) -> list[str]:
+    """The names that occur, those of `order` first and in its order."""
+    names = list(dict.fromkeys(c[key] for c in runs))
+    return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def rows(s: str, runs: list[dict[str, Any]]) -> str:
