@@ -362,6 +362,30 @@ def test_classes_come_and_go(kernel):
     assert model.predict_one({}) == "white" and model.predict_proba_one({}) == {"white": 1.0}
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_two_labels_are_one_problem(kernel):
+    X, y = gaussians(40)
+    binary = learned(X, y, kernel=kernel, lam=10.0)
+    model = learned(X, ["spam" if label else "ham" for label in y], classes=None, kernel=kernel, lam=10.0)
+    assert model._engine.outputs == 1 and list(model.predict_proba_one({})) == ["spam", "ham"]
+    f = binary.decision_function(frame(X))
+    assert np.abs(model.decision_function(frame(X)) - np.column_stack((f, -f))).max() <= 1e-9
+    p, q = model.predict_proba_one(features(X[0])), binary.predict_proba_one(features(X[0]))
+    assert p["spam"] == pytest.approx(q[True], abs=1e-7)
+    for key in (0, 1):
+        a = binary.dual_coef()[key]
+        assert model.dual_coef()[key] == {"spam": pytest.approx(a, abs=1e-8), "ham": pytest.approx(a, abs=1e-8)}
+    model.learn_one({"x0": 1.0}, "egg", key="third")
+    assert model._engine.outputs == 3
+    model.unlearn("third")
+    assert model._engine.outputs == 1
+    assert np.abs(model.decision_function(frame(X))[:, 0] - f).max() <= 1e-8
+    model.unlearn_many([t for t in range(40) if y[t]])  # the label whose problem it was
+    assert model.predict_proba_one({}) == {"ham": 1.0} and model.kkt_residual() <= 1e-9
+    model.learn_many(frame(X[y]), ["spam"] * int(y.sum()))
+    assert np.abs(model.decision_function(frame(X))[:, 1] - f).max() <= 1e-8
+
+
 def test_a_window_forgets_a_class():
     model = ODMClassifier(classes=None, window=4)
     for t, label in enumerate(["a", "b", "a", "b", "b", "b", "b"]):

@@ -64,6 +64,10 @@ class ExactCore(ScaledRows):
     def _signs(self, codes: np.ndarray) -> np.ndarray:
         return np.ones((1, len(codes)))
 
+    def _spread(self, f: np.ndarray) -> np.ndarray:
+        """One column a name from f (n, outputs)."""
+        return f
+
     def _answers(self, told: list[Any]) -> np.ndarray:
         return np.array(told)
 
@@ -266,8 +270,8 @@ class ExactCore(ScaledRows):
         return self._engine.decision(rows)
 
     def _by_key(self, values: np.ndarray) -> dict[Hashable, Any]:
-        """Key -> value of its sample from values (outputs, top), a list where samples share the key."""
-        columns, single, names = values.T.tolist(), self._single, self._names()
+        """Key -> value of its sample from values (top, names), a list where samples share the key."""
+        columns, single, names = values.tolist(), self._single, self._names()
         found: dict[Hashable, list[Any]] = {}
         for handle, slot in self._samples.slot.items():
             column = columns[slot]

@@ -220,7 +220,7 @@ class KernelMachine(ExactCore):
     def decision_function(self, X: Any) -> np.ndarray:
         """f at the rows of a frame or array: (n,), or (n, classes) beyond two classes."""
         f = self._decide(self._rows_to_predict(X))
-        return f[:, 0] if self._single else f
+        return f[:, 0] if self._single else self._spread(f)
 
     def loo_decision(self) -> dict[Hashable, Any]:
         """Key -> f(x) of its sample as if it had not been learned (a list where samples share the key).
@@ -228,14 +228,16 @@ class KernelMachine(ExactCore):
         f^-i(x_i) = t_i - b_i / P_ii for samples outside their interval, else f(x_i): exact where leaving the
         sample out moves no other one over an edge. Beyond two classes each value is a dict label -> f.
         """
-        return self._by_key(self._engine.loo())
+        return self._by_key(self._spread(self._engine.loo().T))
 
     def dual_coef(self) -> dict[Hashable, Any]:
         """Key -> dual variable alpha of its sample, 0 inside the interval (shaped as in `loo_decision`)."""
-        alpha = self._engine.coef().copy()
+        alpha = self._engine.coef()
         handles = list(self._samples)
-        alpha[:, self._samples.slots(handles)] *= self._signs(self._samples.codes(handles))
-        return self._by_key(alpha)
+        signs = np.zeros_like(alpha)
+        signs[:, self._samples.slots(handles)] = self._signs(self._samples.codes(handles))
+        # Two labels that share a problem have b and its sign turned round together.
+        return self._by_key(self._spread(alpha.T) * self._spread(signs.T))
 
     def objective(self) -> float:
         """The minimum 1/2 ||w||^2 + sum of losses (summed over classes beyond two)."""

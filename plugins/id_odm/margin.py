@@ -66,7 +66,8 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
         return self._labels.names
 
     def _outputs(self) -> int:
-        return len(self._labels) if self._multiclass else 1
+        # Two labels are one problem: the second one's f is the first one's with the other sign.
+        return 1 if len(self._labels) == 2 else len(self._labels)
 
     def _read_target(self, y: Any) -> float:
         code = self._labels.find(y)
@@ -77,7 +78,11 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
     def _signs(self, codes: np.ndarray) -> np.ndarray:
         if self._single:
             return 2.0 * codes.reshape(1, -1) - 1.0
-        return np.where(codes[None, :] == np.arange(len(self._labels))[:, None], 1.0, -1.0)
+        return np.where(codes[None, :] == np.arange(self._outputs())[:, None], 1.0, -1.0)
+
+    def _spread(self, f: np.ndarray) -> np.ndarray:
+        """One column a label from f (n, outputs)."""
+        return np.column_stack((f, -f)) if len(self._labels) == 2 and self._multiclass else f
 
     def _interval(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._edges(self._signs(codes))
@@ -93,7 +98,8 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
                 handles = sorted(self._samples, key=self._samples.slot.__getitem__)
                 weights = self._samples.weights(handles)
                 lo, hi, il = self._problem(self._samples.codes(handles), weights)
-                self._engine.add_output(lo[code], hi[code], il)
+                for c in range(self._engine.outputs, self._outputs()):
+                    self._engine.add_output(lo[c], hi[c], il)
             codes[i] = code
         return codes
 
@@ -103,14 +109,19 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
         present = {int(code) for code in self._samples.code.values()}
         if len(present) == len(self._labels):
             return
-        for code in reversed(range(len(self._labels))):
-            if code not in present:
-                self._engine.drop_output(code)
         kept = sorted(present)
+        anew = len(self._labels) == 2 and kept == [1]  # the one problem was the lost label's
+        for code in reversed(range(self._engine.outputs)):
+            if code not in present and not anew:
+                self._engine.drop_output(code)
+        if len(kept) == 2:
+            self._engine.drop_output(1)
         rank = {code: i for i, code in enumerate(kept)}
         self._labels = ClassLabels([self._labels.names[code] for code in kept])
         self._samples.code = {handle: float(rank[int(code)]) for handle, code in self._samples.code.items()}
         self._samples.unindex()
+        if anew:
+            self._build(self._rows())
 
     def _answers(self, told: list[Any]) -> np.ndarray:
         if self._single:
@@ -131,20 +142,24 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
             self._calibration = known
         return known
 
+    def _probabilities(self, rows: np.ndarray) -> np.ndarray:
+        p = self._calibrated()(self._decide(rows))
+        return p[:, ::-1] if len(self._labels) == 2 and self._multiclass else p
+
     def predict_one(self, x: dict[Any, Any]) -> Any:  # type: ignore[override]
         """The label by the sign of f, or by the largest f; None before any label is known."""
         names = self._labels.names
         if len(names) < 2:
             return names[0] if names else None
-        f = self._decide(self._pack(x))[0]
-        return bool(f[0] > 0.0) if self._single else names[int(f.argmax())]
+        f = self._decide(self._pack(x))
+        return bool(f[0, 0] > 0.0) if self._single else names[int(self._spread(f).argmax())]
 
     def predict_proba_one(self, x: dict[Any, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Label -> probability by Platt scaling of leave-one-out margins; {} before any label is known."""
         names = self._labels.names
         if len(names) < 2:
             return {name: 1.0 for name in names}
-        p = self._calibrated()(self._decide(self._pack(x)))
+        p = self._probabilities(self._pack(x))
         return dict(zip(names, p[0].tolist(), strict=True))
 
     def predict_many(self, X: Any) -> Any:
@@ -153,13 +168,13 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
         if len(names) < 2:
             return frames.series(X, (names[0:1] or [None]) * len(rows))
         f = self._decide(rows)
-        codes = (f[:, 0] > 0.0).astype(int) if self._single else f.argmax(axis=1)
+        codes = (f[:, 0] > 0.0).astype(int) if self._single else self._spread(f).argmax(axis=1)
         return frames.series(X, [names[code] for code in codes])
 
     def predict_proba_many(self, X: Any) -> Any:
         """Probabilities (rows x labels), in the caller's own kind of frame."""
         names, rows = self._labels.names, self._rows_to_predict(X)
-        p = np.ones((len(rows), len(names))) if len(names) < 2 else self._calibrated()(self._decide(rows))
+        p = np.ones((len(rows), len(names))) if len(names) < 2 else self._probabilities(rows)
         return frames.frame(X, p, list(names))
 
     # -- state ---------------------------------------------------------------------------------------------
