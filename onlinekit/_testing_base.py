@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from river import base
 
 NAMES = ["f0", "f1", "f2", "f3", "f4"]
 
@@ -61,19 +62,39 @@ def raising(model: Any) -> Any:
     return model.clone({"on_invalid": "raise"} if "on_invalid" in model._get_params() else {})
 
 
+def regresses(model: Any) -> bool:
+    """Whether the learner predicts numbers; the labels of the checks are its targets 0 and 1 then."""
+    return isinstance(model, base.Regressor)
+
+
+def multiclass(model: Any) -> bool:
+    return getattr(model, "_multiclass", False)
+
+
 def bad_label(model: Any) -> Any:
-    """A label that the learner must refuse."""
-    return math.nan if model._multiclass else "spam"
+    """A label or target that the learner must refuse."""
+    return math.nan if multiclass(model) else "spam"
+
+
+def answer(model: Any, x: dict) -> dict:
+    """What a learner says of a row: probabilities, or the number predicted."""
+    return {"prediction": model.predict_one(x)} if regresses(model) else model.predict_proba_one(x)
+
+
+def answers(model: Any, X: Any) -> np.ndarray:
+    """The same of a batch, (rows, answers)."""
+    told = np.asarray(model.predict_many(X) if regresses(model) else model.predict_proba_many(X))
+    return told[:, None] if told.ndim == 1 else told
 
 
 def probabilities(model: Any, stream: list[tuple[dict, Any]]) -> list[dict]:
-    return [model.predict_proba_one(x) for x, _ in stream]
+    return [answer(model, x) for x, _ in stream]
 
 
 def carry_on(model: Any, stream: list[tuple[dict, Any]]) -> list[dict]:
     out = []
     for x, y in stream:
-        out.append(model.predict_proba_one(x))
+        out.append(answer(model, x))
         model.learn_one(x, y)
     return out
 

@@ -12,12 +12,14 @@ import numpy as np
 
 from onlinekit._testing_base import (
     NAMES,
+    answers,
     assert_close,
     assert_refused,
     bad_label,
     binary_stream,
     probabilities,
     raising,
+    regresses,
     text_stream,
     trained,
 )
@@ -59,9 +61,12 @@ def check_learn_many(model: Any, kind: str) -> None:
             loop.learn_one(x, y)
         want = probabilities(loop, part)
         assert_close(probabilities(many, part), want, 1e-6)
+        labels = many.predict_many(X)
+        if regresses(model):
+            np.testing.assert_allclose(_column(labels), [loop.predict_one(x) for x, _ in part], rtol=1e-6, atol=1e-9)
+            continue
         got = many.predict_proba_many(X)
         assert type(got) is type(X), f"predict_proba_many gave {type(got)} for {type(X)}"
-        labels = many.predict_many(X)
         assert _column(labels) == [loop.predict_one(x) for x, _ in part]
         if kind == "pandas":
             assert list(got.index) == list(X.index) == list(labels.index), "the index is not kept"
@@ -85,7 +90,7 @@ def check_empty_batch(model: Any) -> None:
     before = pickle.dumps(model)
     X = np.zeros((0, 3))
     model.learn_many(X, [])
-    assert len(model.predict_many(X)) == len(model.predict_proba_many(X)) == 0
+    assert len(model.predict_many(X)) == len(answers(model, X)) == 0
     assert pickle.dumps(model) == before, "a batch without rows changed the model"
 
 
@@ -94,7 +99,7 @@ def check_batch_is_pure(model: Any) -> None:
     before = pickle.dumps(model)
     X = np.random.default_rng(5).normal(size=(300, 6))
     model.predict_many(X)
-    model.predict_proba_many(X)
+    answers(model, X)
     assert pickle.dumps(model) == before, "predicting a batch changed the model"
 
 
@@ -175,9 +180,7 @@ def check_sparse_rows(model: Any) -> None:
         loop.learn_one({**blank, **x} if t == 0 else x, label)
     want = probabilities(loop, stream)
     assert_close(probabilities(rows, stream), want, 1e-6)
-    np.testing.assert_allclose(
-        rows.predict_proba_many(X.tocsr()), [list(p.values()) for p in want], rtol=1e-6, atol=1e-9
-    )
+    np.testing.assert_allclose(answers(rows, X.tocsr()), [list(p.values()) for p in want], rtol=1e-6, atol=1e-9)
     if model._get_params().get("standardize"):
         return  # sparse rows are scaled without centring, full ones with it
     full = trained(model, [({**blank, **x}, label) for x, label in stream])

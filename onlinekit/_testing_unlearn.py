@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinekit._testing_base import NAMES, binary_stream
+from onlinekit._testing_base import NAMES, answer, binary_stream
 
 TOLERANCE = 1e-6
 
@@ -24,8 +24,8 @@ def _keyed(model: Any, stream: list[tuple[dict, Any]], left_out: tuple[int, ...]
 
 def _assert_equal(got: Any, want: Any) -> None:
     rows = binary_stream(50, seed=9)
-    a = [list(got.predict_proba_one(x).values()) for x, _ in rows]
-    b = [list(want.predict_proba_one(x).values()) for x, _ in rows]
+    a = [list(answer(got, x).values()) for x, _ in rows]
+    b = [list(answer(want, x).values()) for x, _ in rows]
     np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, err_msg="it is not as if never seen")
 
 

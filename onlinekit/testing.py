@@ -28,13 +28,16 @@ from onlinekit import _testing_batches as batches
 from onlinekit import _testing_copies as copies
 from onlinekit import _testing_unlearn as unlearning
 from onlinekit._testing_base import (
+    answer,
     assert_close,
     assert_refused,
     bad_label,
     binary_stream,
     carry_on,
+    multiclass,
     probabilities,
     raising,
+    regresses,
     trained,
 )
 from onlinekit.testing_monitors import monitor_checks
@@ -95,20 +98,20 @@ def _name(check: Callable[..., None]) -> str:
 def _own_checks(model: Any) -> Iterator[tuple[str, Check]]:
     """Our own quick checks of a learner with these parameters."""
     plain: list[Callable[[Any], None]] = [
-        _cold_start,
         _predict_is_pure,
         _features_come_and_go,
-        _unknown_feature,
         _one_key,
-        _no_key,
         _mixed_keys,
-        _labels,
         copies.check_pickle_and_deepcopy,
         copies.check_save_load,
         copies.check_clone,
         copies.check_threads,
     ]
-    if model._multiclass:
+    if regresses(model):
+        plain.append(_targets)
+    else:
+        plain += [_cold_start, _unknown_feature, _no_key, _labels]
+    if multiclass(model):
         plain.append(_new_labels)
     if hasattr(model, "learn_many"):
         plain += [
@@ -164,13 +167,13 @@ def _cold_start(model: Any) -> None:
     before = pickle.dumps(model)
     x, _ = binary_stream(1)[0]
     for proba in (model.predict_proba_one(x), model.predict_proba_one({})):
-        if model._multiclass:
+        if multiclass(model):
             assert proba == {}, f"a fresh multiclass learner must give {{}}, not {proba}"
         else:
             assert set(proba) == {False, True}
             assert math.isclose(sum(proba.values()), 1.0)
     prediction = model.predict_one(x)
-    assert prediction is None if model._multiclass else type(prediction) is bool, repr(prediction)
+    assert prediction is None if multiclass(model) else type(prediction) is bool, repr(prediction)
     assert pickle.dumps(model) == before, "predicting changed a fresh model"
 
 
@@ -179,7 +182,7 @@ def _predict_is_pure(model: Any) -> None:
     before = pickle.dumps(model)
     for x in ({}, {"zzz": 1.0}, binary_stream(1)[0][0]):
         model.predict_one(x)
-        model.predict_proba_one(x)
+        answer(model, x)
     assert pickle.dumps(model) == before, "predicting changed the model"
 
 
@@ -189,7 +192,7 @@ def _features_come_and_go(model: Any) -> None:
     for t, (x, y) in enumerate(binary_stream(150, names=["a", "b", "c"])):
         part = {name: x[name] for name in keep[t // 50]}
         whole = {name: part.get(name, 0.0) for name in ("a", "b", "c")}
-        assert_close([given.predict_proba_one(part)], [filled.predict_proba_one(whole)])
+        assert_close([answer(given, part)], [answer(filled, whole)])
         given.learn_one(part, y)
         filled.learn_one(whole, y)
 
@@ -244,13 +247,28 @@ def _labels(model: Any) -> None:
         other = trained(model, [(x, kind(y)) for x, y in stream])
         got = probabilities(other, stream)
         assert [list(p.values()) for p in got] == [list(p.values()) for p in want], kind
-        if not model._multiclass:
+        if not multiclass(model):
             assert all(set(p) == {False, True} for p in got)
             assert type(other.predict_one(stream[0][0])) is bool
     learner = trained(model, stream)
     x = {**stream[0][0], "new": 1.0}
-    for label in [None, math.nan] if model._multiclass else ["spam", 2, -1, math.nan]:
+    for label in [None, math.nan] if multiclass(model) else ["spam", 2, -1, math.nan]:
         assert_refused(learner, functools.partial(learner.learn_one, x, label), repr(label))
+
+
+def _targets(model: Any) -> None:
+    """Before anything is learned the answer is a number; targets that are no finite numbers are refused."""
+    model = raising(model)
+    stream = binary_stream(60)
+    assert math.isfinite(model.predict_one(stream[0][0]))
+    for kind in (int, float, np.float32, np.int64):
+        other = trained(model, [(x, kind(y)) for x, y in stream])
+        assert_close(probabilities(other, stream), probabilities(trained(model, stream), stream), 0.0)
+    learner = trained(model, stream)
+    for target in ("spam", None, math.nan, math.inf):
+        assert_refused(
+            learner, functools.partial(learner.learn_one, {**stream[0][0], "new": 1.0}, target), repr(target)
+        )
 
 
 def _new_labels(model: Any) -> None:
@@ -283,7 +301,7 @@ def _bad_value(model: Any, value: Any) -> None:
         # A good new feature beside the bad value: it must not be taken up either.
         bad = {**x, "other": 1.0, name: value}
         assert_refused(model, functools.partial(model.learn_one, bad, y), repr(name))
-    for door in (model.predict_one, model.predict_proba_one):
+    for door in (model.predict_one, functools.partial(answer, model)):
         assert_refused(model, functools.partial(door, {**x, "f2": value}), "'f2'")
 
 
@@ -298,11 +316,11 @@ def _skip_counts(model: Any) -> None:
     model.learn_one(stream[0][0], bad_label(model))
     assert model.n_skipped == 3, f"n_skipped is {model.n_skipped}, not 3"
     assert_close(probabilities(model, stream), probabilities(want, stream), 0.0)
-    assert_close([model.predict_proba_one({**stream[0][0], "f2": math.nan})], [_without(want, stream[0][0], "f2")])
+    assert_close([answer(model, {**stream[0][0], "f2": math.nan})], [_without(want, stream[0][0], "f2")])
 
 
 def _without(model: Any, x: dict, name: str) -> dict:
-    return model.predict_proba_one({key: value for key, value in x.items() if key != name})
+    return answer(model, {key: value for key, value in x.items() if key != name})
 
 
 def _weights(model: Any) -> None:
