@@ -263,11 +263,8 @@ def _rows(X: Any) -> Iterator[dict[Any, Any]]:
 
 
 def _bar(data: Any, name: str) -> Any:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        print("no progress bar: pip install tqdm", file=sys.stderr)
-        return None
+    from tqdm import tqdm
+
     total = getattr(data, "n_samples", None)
     if total is None and isinstance(data, tuple) and len(data) == 2 and hasattr(data[0], "shape"):
         total = data[0].shape[0]
