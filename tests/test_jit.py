@@ -19,7 +19,7 @@ def run(folder):
 
 def test_a_changed_kernel_recompiles_those_that_call_it(tmp_path):
     inner = "from onlinekit.jit import kernel\n@kernel\ndef step(a):\n    return {} * a\n"
-    middle = "from onlinekit.jit import kernel\nfrom inner import step\n@kernel\ndef two(a):\n    return step(step(a))"
+    middle = (
         "from onlinekit.jit import kernel\nfrom inner import step\n@kernel\ndef two(a):\n    return step(step(a))\n"
     )
     outer = "from onlinekit.jit import kernel\nfrom middle import two\n@kernel\ndef twice(a):\n    return two(a)\n"
