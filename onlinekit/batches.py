@@ -28,7 +28,7 @@ def is_sparse(entries: Any, features: Any) -> Any:
 
 def valid_weight(w: Any) -> float:
     """A sample weight as a float; ValueError or TypeError naming it when it is not a finite number >= 0."""
-    if isinstance(w, (str, bytes)) or not isinstance(w, (numbers.Real, np.generic)):
+    if not isinstance(w, (numbers.Real, np.bool_)) or isinstance(w, np.timedelta64):
         raise TypeError(f"weight w is {w!r}; a number is needed")
     value = float(w)
     if not (math.isfinite(value) and value >= 0.0):
@@ -39,17 +39,20 @@ def valid_weight(w: Any) -> float:
 def run(model: Any, X: Any, y: Any, w: Any, predict: bool) -> np.ndarray:
     """Learn the rows in order, after predicting each if asked to; the predicted labels."""
     lenient = model.on_invalid == "skip"
-    rows: _Dense | _Sparse = _Sparse(model, X) if model.sparse and sparse.issparse(X) else _Dense(model, X, lenient)
+    rows = _rows(model, X, lenient)
     n = rows.n
     labels = y if isinstance(y, np.ndarray) and y.ndim == 1 else frames.column(y)
     if len(labels) != n:
         raise ValueError(f"X has {n} rows and y {len(labels)}")
     good = rows.finite(lenient)
-    codes = _codes(model, labels, good, lenient)
+    # Weights first: a class that came with a bad weight in a skipped row is not known by that.
     weights = np.ones(n) if w is None else _weights(w, good, lenient)
+    codes = _codes(model, labels, good, lenient)
     winners = np.full(n, -1, dtype=np.int64)
-    halts = ~good | rows.halts(good, predict)
-    new = np.flatnonzero(codes >= len(model._labels))
+    # A row without a label teaches no features, as it has no class that the model could come to know.
+    teaches = good & ((codes < len(model._labels)) | model._labels.growing)
+    halts = ~good | rows.halts(teaches, predict)
+    new = np.flatnonzero(good & (codes >= len(model._labels)))
     halts[new[np.unique(codes[new], return_index=True)[1]]] = True
     t = 0
     for stop in (*np.flatnonzero(halts).tolist(), n):
@@ -81,7 +84,7 @@ def run(model: Any, X: Any, y: Any, w: Any, predict: bool) -> np.ndarray:
 def predict(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     """(class index (n,), probabilities (n, number of classes)) of the rows."""
     lenient = model.on_invalid == "skip"
-    rows: _Dense | _Sparse = _Sparse(model, X) if model.sparse and sparse.issparse(X) else _Dense(model, X, lenient)
+    rows = _rows(model, X, lenient)
     rows.admit_for_prediction(lenient)
     known = len(model._labels)
     winners = np.zeros(rows.n, dtype=np.int64)
@@ -93,7 +96,25 @@ def predict(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
             some, probabilities = winners[part], out[part]
             kernel(*data, some, probabilities, *args)
             winners[part], out[part] = some, probabilities
+        if (winners < 0).any():
+            raise ValueError(f"row {int(np.argmax(winners < 0))}: the score of the sample is not finite")
     return winners, out
+
+
+def _rows(model: Any, X: Any, lenient: bool) -> _Dense | _Sparse:
+    if model.sparse and sparse.issparse(X):
+        return _Sparse(model, X)
+    rows, features = _Dense(model, X, lenient), model.n_features
+    d = len(rows.columns)
+    if not model.sparse or features + d < 256:
+        return rows
+    # Rows that are few of the features go the way of such dicts, which scales without centring.
+    known = d - len(model._schema.unknown(rows.columns))
+    few = is_sparse(known, features) or is_sparse(d, features + d - known)
+    if few or (lenient and not rows.finite(True).all()):  # dicts that predict lose their bad values
+        entries = (rows.values.ravel(), np.tile(np.arange(d), rows.n), np.arange(rows.n + 1) * d)
+        return _Sparse(model, sparse.csr_array(entries, shape=(rows.n, d)), rows.columns)
+    return rows
 
 
 class _Dense:
@@ -117,11 +138,11 @@ class _Dense:
         t, j = (int(i) for i in np.argwhere(bad)[0])
         raise ValueError(f"row {t}: {bad_value(self.columns[j], float(self.values[t, j]))}")
 
-    def halts(self, good: np.ndarray, predict: bool) -> np.ndarray:
-        """The first valid row, where it brings features that are not neutral before they are known."""
+    def halts(self, teaches: np.ndarray, predict: bool) -> np.ndarray:
+        """Rows up to the first that teaches, where it brings features that are not neutral before they are known."""
         result = np.zeros(self.n, dtype=bool)
-        if good.any() and not self.model._neutral and self.model._schema.unknown(self.columns):
-            result[np.argmax(good)] = True
+        if not self.model._neutral and self.model._schema.unknown(self.columns):
+            result[: np.argmax(teaches) + 1 if teaches.any() else self.n] = True
         return result
 
     def row(self, t: int) -> dict[Any, float]:
@@ -149,8 +170,10 @@ class _Dense:
 class _Sparse:
     """A scipy sparse matrix: each row is the dict column -> value of its stored entries."""
 
-    def __init__(self, model: Any, X: Any) -> None:
+    def __init__(self, model: Any, X: Any, names: list[Any] | None = None) -> None:
         self.model = model
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, it has {X.ndim}")
         matrix = sparse.csr_array(X, dtype=np.float64)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -160,7 +183,7 @@ class _Sparse:
         self.entries = np.diff(self.indptr)
         # Only the columns that hold something are ever looked at; `indices` counts among those.
         columns, self.indices = np.unique(matrix.indices, return_inverse=True)
-        self.names = columns.tolist()
+        self.names = columns.tolist() if names is None else [names[j] for j in columns]
         get = model._schema.index.get
         self.column = np.asarray([get(name, -1) for name in self.names], dtype=np.int64)  # the model's own
 
@@ -175,10 +198,11 @@ class _Sparse:
             good[rows] = False
         return good
 
-    def halts(self, good: np.ndarray, predict: bool) -> np.ndarray:
+    def halts(self, teaches: np.ndarray, predict: bool) -> np.ndarray:
         """Rows whose prediction takes another way than their learning, or whose features are not neutral."""
         row_of = np.repeat(np.arange(self.n), self.entries)
-        fresh = (self.column[self.indices] < 0) & good[row_of]
+        unknown = self.column[self.indices] < 0
+        fresh = unknown & teaches[row_of]
         columns, first = np.unique(self.indices[fresh], return_index=True)
         order = np.argsort(first)
         # New columns in the order they come, and the row that brings each.
@@ -187,7 +211,7 @@ class _Sparse:
         after = self.model.n_features + np.cumsum(brought)
         self.kind = is_sparse(self.entries, after)
         if not self.model._neutral:
-            return brought > 0
+            return (np.bincount(row_of[unknown], minlength=self.n) > 0) & ~teaches | (brought > 0)
         if predict:
             # A row with a new column may hold others that are new to the model as well, known by now.
             return self.kind != is_sparse(self.entries - brought, after - brought)

@@ -9,6 +9,8 @@ import numpy as np
 
 def column(values: Any) -> list[Any]:
     """A column (list, array, Series, ChunkedArray) as a list."""
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"a column of one dimension is needed, not of {values.ndim}")
     for method in ("tolist", "to_pylist", "to_list"):
         if hasattr(values, method):
             return list(getattr(values, method)())

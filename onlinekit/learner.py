@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import struct
 from collections.abc import Hashable, Mapping, Sequence
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from river import base
 
-from onlinekit import batches, frames
+from onlinekit import batches, frames, state
 from onlinekit.batches import valid_weight
 from onlinekit.jit import direct
 from onlinekit.labels import BinaryLabels, ClassLabels
@@ -18,7 +19,9 @@ from onlinekit.scaling import finite, fresh
 from onlinekit.schema import Schema, is_finite_number
 
 # What the way of the usual sample stumbles over in any other; no way or buffer yet: TypeError, IndexError.
-UNUSUAL = (IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error)
+UNUSUAL = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, struct.error)
+# Values of these types cannot change under a buffer that keeps them; arrays and tensors of one number can.
+LASTING = frozenset((float, int, bool, np.float64))
 
 
 class ArrayClassifier(base.MiniBatchClassifier):
@@ -220,6 +223,19 @@ class ArrayClassifier(base.MiniBatchClassifier):
             self._stats = fresh(self._capacity, False)
         self._refresh()
 
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A fresh model with the same parameters, or, with the attributes included, one that has learned as much."""
+        twin = super().clone(new_params)
+        if include_attributes:
+            # By the state as a whole: some attributes share arrays.
+            params = self._get_params()
+            learned = {name: value for name, value in self.__getstate__().items() if name not in params}
+            twin.__setstate__({**twin.__getstate__(), **copy.deepcopy(learned)})
+            if twin.standardize != self.standardize:
+                raise ValueError("what was learned stands for standardize as it was; leave it or the attributes out")
+            state._check_arrays(twin)  # other parameters can ask for other arrays as well
+        return twin
+
     # -- one by one ----------------------------------------------------------------------------------------
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -228,7 +244,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         # other, and every error, is left to _learn.
         try:
             n, getter, pack_into, code, learn, pool = self._learning  # type: ignore[misc]
-            if len(x) == n:
+            if len(x) == n and type(x) is dict:  # a defaultdict or Counter makes up the values it lacks
                 if w != 1.0:
                     w = valid_weight(w)
                 k, buffer, values = code[y], pool.pop(), getter(x)
@@ -236,7 +252,8 @@ class ArrayClassifier(base.MiniBatchClassifier):
                 if values != buffer.values:
                     buffer.values = None
                     pack_into(buffer.row, 0, *values)
-                    buffer.values = values
+                    if type(values[0]) in LASTING and type(values[-1]) in LASTING:
+                        buffer.values = values
                 if learn(buffer.row, k, w, *buffer.args) >= 0:
                     pool.append(buffer)
                     return
@@ -252,14 +269,15 @@ class ArrayClassifier(base.MiniBatchClassifier):
     def _take_packed(self, x: dict[Any, Any]) -> _Buffer | None:
         """A buffer that holds the row of the usual dict, one with exactly the known features; None for any other."""
         try:
-            if len(x) != self._n:
+            if len(x) != self._n or type(x) is not dict:
                 return None
             buffer = self._take()
             values = self._schema.values(x)  # type: ignore[misc]
             if values != buffer.values:
                 buffer.values = None
                 self._schema.pack_into(buffer.row, 0, *values)  # type: ignore[arg-type]
-                buffer.values = values
+                if type(values[0]) in LASTING and type(values[-1]) in LASTING:
+                    buffer.values = values
         except UNUSUAL:
             return None
         return buffer
@@ -280,6 +298,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
         k = self._labels.find(y)
         w = 1.0 if w == 1.0 else valid_weight(w)
+        known = self._n
         buffer = self._take_thin(x) if k >= 0 else None
         if buffer is None:
             index, value = self._schema.entries(x)
@@ -301,6 +320,9 @@ class ArrayClassifier(base.MiniBatchClassifier):
                 schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
                 self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
         if status < 0:
+            if self._n > known:  # nothing is to change, so its new features go again
+                self._schema = Schema(self._schema.names[:known])
+                self._refresh()
             raise self._schema.complaint(x) or ValueError(
                 "the sample would make the state infinite or NaN; nothing was learned from it"
             )
@@ -318,7 +340,10 @@ class ArrayClassifier(base.MiniBatchClassifier):
             index, value = self._entries(x)
             if self._is_sparse(len(index)):
                 buffer = self._take(thin=True)
-                return self.kernels.predict_sparse(index, value, buffer.out, *buffer.args), buffer
+                winner = self.kernels.predict_sparse(index, value, buffer.out, *buffer.args)
+                if winner < 0:
+                    raise ValueError("the score of the sample is not finite")
+                return winner, buffer
             buffer = self._take()
             buffer.fill(index, value)
         arguments = (buffer.row, buffer.out, *buffer.args)
@@ -351,12 +376,13 @@ class ArrayClassifier(base.MiniBatchClassifier):
         """The most probable label; None before any label is known."""
         try:
             n, getter, pack_into, names, predict, pool = self._predicting  # type: ignore[misc]
-            if len(x) == n:
+            if len(x) == n and type(x) is dict:
                 buffer, values = pool.pop(), getter(x)
                 if values != buffer.values:
                     buffer.values = None
                     pack_into(buffer.row, 0, *values)
-                    buffer.values = values
+                    if type(values[0]) in LASTING and type(values[-1]) in LASTING:
+                        buffer.values = values
                 winner = predict(buffer.row, buffer.out, *buffer.args)
                 if winner >= 0:
                     pool.append(buffer)

@@ -15,7 +15,9 @@ import numpy as np
 
 def bad_value(name: Any, value: Any) -> Exception:
     """The error for a value that is no finite number: ValueError for NaN and inf, else TypeError."""
-    if isinstance(value, (float, np.floating, int)):
+    if isinstance(value, int) and not isinstance(value, bool):  # too large; its digits could fill the screen
+        return ValueError(f"feature {name!r} is an integer of {value.bit_length()} bits; beyond the largest float")
+    if isinstance(value, (float, np.floating)):
         return ValueError(f"feature {name!r} is {value!r}; a finite number is needed")
     return TypeError(f"feature {name!r} is {value!r}; a number is needed")
 
@@ -74,15 +76,17 @@ class Schema:
 
         Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
         """
-        try:
-            self.pack_into(row, 0, *self.values(x))
-            return len(x) > len(self.names)
-        except (KeyError, TypeError, struct.error, OverflowError):
-            index, value = self.entries(x)
-            known = index >= 0
-            row[:] = 0.0
-            row[index[known]] = value[known]
-            return not known.all()
+        if type(x) is dict:  # a defaultdict or Counter makes up the values it lacks
+            try:
+                self.pack_into(row, 0, *self.values(x))
+                return len(x) > len(self.names)
+            except (KeyError, TypeError, struct.error, OverflowError):
+                pass
+        index, value = self.entries(x)
+        known = index >= 0
+        row[:] = 0.0
+        row[index[known]] = value[known]
+        return not known.all()
 
     def entries(self, x: Mapping[Any, Any], known: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(column (m,) int64, value (m,) float64) of a dict's m entries in their order.
@@ -138,6 +142,18 @@ def read_batch(X: Any, lenient: bool = False) -> tuple[np.ndarray, list[Any]]:
     Raises TypeError naming the first column and row whose value is no number; `lenient` makes it NaN instead,
     for callers that pass over such rows.
     """
+    values, names = _read(X, lenient)
+    if len(set(names)) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise ValueError(f"X has the column {twice!r} twice")
+    return values, names
+
+
+def _read(X: Any, lenient: bool) -> tuple[np.ndarray, list[Any]]:
+    if isinstance(X, np.ma.MaskedArray) and X.mask.any():
+        values = np.array(X.data, dtype=object)
+        values[X.mask] = None
+        X = values
     if isinstance(X, np.ndarray) or isinstance(X, list):
         array = np.asarray(X)
         if array.ndim != 2:
@@ -161,6 +177,8 @@ def _floats(array: np.ndarray, names: list[Any], lenient: bool) -> np.ndarray:
     if array.dtype.kind in "fiub":
         return array.astype(np.float64, copy=False)
     out = np.empty(array.shape)
+    if array.dtype.kind in "mM":  # some of their units would pass for numbers, others not
+        array = array.astype(str)
     for t, row in enumerate(array):
         for j, value in enumerate(row):
             try:
@@ -170,5 +188,6 @@ def _floats(array: np.ndarray, names: list[Any], lenient: bool) -> np.ndarray:
                 if value is None or lenient:
                     out[t, j] = np.nan
                 else:
-                    raise TypeError(f"row {t}: feature {names[j]!r} is {value!r}; a number is needed") from None
+                    error = bad_value(names[j], value)
+                    raise type(error)(f"row {t}: {error}") from None
     return out

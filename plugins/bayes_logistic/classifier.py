@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from onlinekit.batches import valid_weight
 from onlinekit.labels import BinaryLabels
 from onlinekit.scaling import finite
 from onlinekit.schema import bad_value, is_finite_number, read_batch
@@ -219,6 +220,7 @@ class BayesianLogisticRegression(Posterior):
         if y is not None:
             super()._learn(x, y, w)
             return
+        valid_weight(w)
         _, value = self._schema.entries(x)
         if kernels.unlabelled(value, self._arrays["state"], self._args[-1]) < 0:
             raise self._schema.complaint(x) or ValueError("a value of x is not finite")
