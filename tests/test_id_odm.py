@@ -393,6 +393,19 @@ def test_a_window_forgets_a_class():
     assert model.predict_one({"x": 0.0}) == "b" and list(model.predict_proba_one({})) == ["b"]
 
 
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"]])
+def test_memory_for_a_new_class_is_asked_first(monkeypatch, labels):
+    model = ODMClassifier(classes=None)
+    for t in range(20):
+        model.learn_one({"x": float(t % 7)}, labels[t % len(labels)], key=t)
+    monkeypatch.setattr("onlinekit_plugins.id_odm.memory.available_bytes", lambda: 10_000)
+    refused(model, MemoryError, lambda: model.learn_one({"x": 1.0, "new": 2.0}, "late"), "nothing was changed")
+    refused(model, MemoryError, lambda: model.relabel(3, "late"), "nothing was changed")
+    monkeypatch.undo()
+    model.learn_one({"x": 1.0, "new": 2.0}, "late")
+    assert model.kkt_residual() <= 1e-9 and len(model.predict_proba_one({})) == len(labels) + 1
+
+
 def test_declared_classes():
     model = ODMClassifier(classes=["no", "maybe", "yes"])
     model.learn_one({"x": 1.0}, "yes", key=1)

@@ -166,10 +166,10 @@ class ExactCore(ScaledRows):
             announce(self._engine.bytes_needed(peak), peak)
             self._room = peak + peak // 4 + 64
         dropped = samples.oldest(over, gone)
+        codes = self._admitted(codes, labels)[lost:]
         if self.standardize and gone:
             self._replay(gone)
             gone = []
-        codes = self._admit_targets(codes, labels)[lost:]
         weights, keys = weights[lost:], keys[lost:]
         if new:
             self._schema.extend(new)
@@ -206,6 +206,13 @@ class ExactCore(ScaledRows):
         self._settle()
         return made
 
+    def _admitted(self, codes: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
+        try:
+            return self._admit_targets(codes, labels)
+        except (MemoryError, ArithmeticError):
+            self._drop_targets()
+            raise
+
     def _settle(self) -> None:
         """After every change: calibration is stale, classes may be empty, another engine may be better."""
         self._calibration = None
@@ -229,7 +236,7 @@ class ExactCore(ScaledRows):
             self._engine.rescale(1.0 / max(1, used))
 
     def _relabel(self, handles: list[int], code: float, label: Any) -> None:
-        codes = np.full(len(handles), self._admit_targets(np.array([code]), [label])[0])
+        codes = np.full(len(handles), self._admitted(np.array([code]), [label])[0])
         slots = self._samples.slots(handles)
         try:
             self._engine.retarget(slots, *self._problem(codes, self._samples.weights(handles)))

@@ -201,8 +201,12 @@ class Engine(BulkSolver):
             self._solve(c, NONE)
 
     def add_output(self, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
-        """One more output with these intervals (n,) and inverse weights (n,) of the live slots, ascending."""
+        """One more output with these intervals (n,) and inverse weights (n,) of the live slots, ascending.
+
+        MemoryError before anything changed when the machine has not enough.
+        """
         size = len(self.alive)
+        announce(4 * size * (size + 1) + 8 * self.n * self.n, self.n)
         V, M, C = np.zeros((1, k.V_ROWS, size)), np.zeros((1, 3, size), dtype=np.int64), np.zeros((1, k.C_SIZE))
         P = np.zeros(size * (size + 1) // 2)
         one.admit(V[0], M[0], self.K, self.live(), lo, hi, il)

@@ -114,7 +114,7 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
         for code in reversed(range(self._engine.outputs)):
             if code not in present and not anew:
                 self._engine.drop_output(code)
-        if len(kept) == 2:
+        if len(kept) == 2 and self._engine.outputs == 2:
             self._engine.drop_output(1)
         rank = {code: i for i, code in enumerate(kept)}
         self._labels = ClassLabels([self._labels.names[code] for code in kept])
