@@ -11,6 +11,7 @@ from onlinekit_plugins.random_features.core_kernels import (
     Z,
     axpy,
     combine,
+    copy,
     correct,
     decide,
     dot,
@@ -130,7 +131,7 @@ def run_blocked(
                 y[start + t], w[start + t], norms[t], work, weights, phases, run, scale, eta1, eta2, eta3, rotation
             )
             if h != 0.0:
-                slopes[learned] = work[GRADIENT, :n]
+                copy(work[GRADIENT, :n], slopes[learned])
                 steps[learned] = h / gains[t]
                 which[learned] = t
                 learned += 1
@@ -156,7 +157,7 @@ def rebuild(
 ) -> None:
     """z = gain (projection - sum_e steps_e (x . rows[which_e]) slopes_e) + b over the rows e that learned."""
     z = work[Z, : phases.shape[0]]
-    z[:] = phases
+    copy(phases, z)
     axpy(gain, projection, z)
     factors, order = np.empty(learned), np.empty(learned)
     for e in range(learned):
@@ -196,7 +197,7 @@ def predict_blocked(
         projections[:] = 0.0
         add_product(rows[:size], directions[:d], projections)
         for t in range(size):
-            z[:] = phases
+            copy(phases, z)
             axpy(run[GAIN], projections[t], z)
             look(work, weights, n, scale)
             winners[start + t] = decide(work, weights, out[start + t])

@@ -67,6 +67,13 @@ def largest(a: np.ndarray) -> float:
 
 
 @fused
+def copy(x: np.ndarray, y: np.ndarray) -> None:
+    """y = x; x, y (n,). Not y[:] = x, whose error message for unequal lengths takes a second to compile."""
+    for i in range(y.shape[0]):
+        y[i] = x[i]
+
+
+@fused
 def axpy(a: float, x: np.ndarray, y: np.ndarray) -> None:
     """y += a x; x, y (n,)."""
     factor = y.dtype.type(a)
@@ -99,7 +106,7 @@ def project(
 ) -> None:
     """z = U x + b, u_i = gain directions[:, i]; directions (capacity, D), phases (D,)."""
     z = work[Z, : phases.shape[0]]
-    z[:] = phases
+    copy(phases, z)
     # The key row is free: what it held is about to be replaced.
     for e in range(m):
         cells[0, e] = gain * cells[1, e]

@@ -19,6 +19,7 @@ from onlinekit_plugins.random_features.core_kernels import (
     GAIN,
     GRADIENT,
     Z,
+    copy,
     correct,
     decide,
     look,
@@ -143,7 +144,7 @@ def renew(
     """Do the waiting turn and project the row in `now`: in one pass over U where both rows are full."""
     d = now.shape[1]
     if step != 0.0 and m == d and waiting == d:
-        z[:] = phases
+        copy(phases, z)
         turn_and_project(now, before, step, gain, directions, g, z)
     else:
         if step != 0.0:
@@ -182,7 +183,7 @@ def run_rows(
     cells[3, 0] = 0.0
     z, g = work[Z, :n], work[GRADIENT, :n]
     now, before = np.empty((4, d)), np.empty((4, d))
-    step, waiting = 0.0, 0
+    step, waiting = 0.0, d - d  # a plain 0 would be a type of its own to the compiler
     for t in range(X.shape[0]):
         # Two looks at a row that is predicted, if noting it changes how it is scaled; else one.
         m = -1
