@@ -1,7 +1,7 @@
 """kernel-experts beside its parts: prequential accuracy and time on streams, some of which it was chosen on.
 
 Every learner in one pass over the stream, each row predicted and then learned; the mean of three seeds. The first
-eight streams were looked at while the experts, their vote and its constants were chosen; the others were not.
+eight streams were used to choose the experts, their vote and its constants; the others were not.
 
     python benchmarks/kernel_experts.py --data DIR [--out benchmarks/results/kernel_experts.md]
     python benchmarks/kernel_experts.py --quick          (the three that ship with River)
@@ -97,7 +97,7 @@ def main():
             streams[name] = lambda name=name, n=n: stored(args.data, name, n)
     lines = [
         "# kernel-experts beside its parts\n",
-        f"`{' '.join(['python', *sys.argv])}`\n",
+        f"`{' '.join(['python', *('DIR' if a == args.data else a for a in sys.argv)])}`\n",
         f"Python {platform.python_version()}, Numba {numba.__version__}, NumPy {np.__version__}, River "
         f"{river.__version__}; two cores shared with other work.\n",
         "Accuracy of one pass, each row predicted before it is learned, %; mean of three seeds; the best in bold. Time "
@@ -114,7 +114,7 @@ def main():
         cells = [f"**{100 * a:.2f}**" if a == top else f"{100 * a:.2f}" for a, _ in found.values()]
         times = [f"{found[which][1]:.1f}" for which in ("mpu-fogd", "kernel-experts")]
         if name == next(iter(OTHERS)):
-            lines.append("| *not looked at before* | |" + " |" * (len(LEARNERS) + 3))
+            lines.append("| *not used to choose* | |" + " |" * (len(LEARNERS) + 3))
         lines.append(f"| {name} | {len(y):,} | " + " | ".join([*cells, *times, f"{arf:,.0f}"]) + " |")
         group = best[name in OTHERS]
         group[0] += found["kernel-experts"][0] == top
