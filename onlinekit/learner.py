@@ -132,6 +132,11 @@ class ArrayClassifier(base.MiniBatchClassifier):
         return type(self)._features_added is ArrayClassifier._features_added
 
     @property
+    def _plain(self) -> bool:
+        """Whether kernels need nothing whose size follows the number of features, beside the arrays."""
+        return type(self)._scratch is ArrayClassifier._scratch
+
+    @property
     def _multiclass(self) -> bool:
         return not isinstance(self._labels, BinaryLabels)
 
@@ -145,13 +150,16 @@ class ArrayClassifier(base.MiniBatchClassifier):
     def _refresh(self) -> None:
         """Gather what every call needs; after every change of shape."""
         self._args = (self._stats, *self._arrays.values(), *self._hyper())
+        self._thin: list[_Buffer] = []  # buffers without a row, for sparse ones
+        self._refresh_features()
+
+    def _refresh_features(self) -> None:
+        """Gather what depends on the number of features alone."""
         self._n = len(self._schema)
-        self._few = (
-            self._n // 8 if self.sparse and self._n >= 256 else -1
-        )  # entries of a row that goes to the sparse kernels, at most
+        # Entries of a row that goes to the sparse kernels, at most.
+        self._few = self._n // 8 if self.sparse and self._n >= 256 else -1
         # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
         self._pool: list[_Buffer] = []
-        self._thin: list[_Buffer] = []  # those without a row, for sparse ones
         # What the way of the usual sample needs, gathered by the first sample that has gone the general way.
         self._learning: tuple[Any, ...] | None = None
         self._predicting: tuple[Any, ...] | None = None
@@ -173,6 +181,9 @@ class ArrayClassifier(base.MiniBatchClassifier):
     def _grow_features(self, names: Sequence[Any]) -> None:
         start = len(self._schema)
         self._schema.extend(names)
+        if len(self._schema) <= self._capacity and self._neutral and self._plain:
+            self._refresh_features()  # a stream of sparse rows may bring some with every row
+            return
         if len(self._schema) > self._capacity:
             while self._capacity < len(self._schema):
                 self._capacity *= 2
@@ -294,26 +305,39 @@ class ArrayClassifier(base.MiniBatchClassifier):
         buffer.index, buffer.value = index, value
         return buffer
 
+    def _take_row(self, x: dict[Any, Any]) -> _Buffer | None:
+        """A buffer that holds a sample of known features, by its entries or as a row; None if some are not known."""
+        if len(x) <= self._few:
+            return self._take_thin(x)
+        buffer = self._take()
+        buffer.values = None
+        return None if self._schema.pack(x, buffer.row) else buffer
+
     def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
         k = self._labels.find(y)
         w = 1.0 if w == 1.0 else valid_weight(w)
         known = self._n
-        buffer = self._take_thin(x) if k >= 0 else None
+        buffer = self._take_row(x) if k >= 0 else None
         if buffer is None:
             index, value = self._schema.entries(x)
             if not finite(value):
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
             if k < 0:
                 k = self._add_class(y)
-            if (index < 0).any():
+            new = index < 0
+            if new.any():
                 self._grow_features(self._schema.unknown(x))
-            buffer = self._take_thin(x)
-        if buffer is not None:
+                index[new] = np.arange(known, self._n)
+            thin = len(x) <= self._few
+            buffer = self._take(thin)
+            if thin:
+                buffer.index, buffer.value = index, value
+            else:
+                buffer.fill(index, value)
+        if len(x) <= self._few:
             status = self.kernels.learn_sparse(buffer.index, buffer.value, k, w, *buffer.args)
         else:
-            buffer = self._take()
-            buffer.fill(*self._schema.entries(x))
             arguments = (buffer.row, k, w, *buffer.args)
             status = self.kernels.learn(*arguments)
             if self._learning is None:
@@ -336,7 +360,14 @@ class ArrayClassifier(base.MiniBatchClassifier):
             if winner >= 0:
                 return winner, buffer
         buffer = self._take_packed(x)
-        if buffer is None:
+        if buffer is None and self._few < 0 and isinstance(x, Mapping):
+            buffer = self._take()
+            buffer.values = None
+            try:
+                self._schema.pack(x, buffer.row)
+            except (TypeError, ValueError):
+                buffer.fill(*self._entries(x))
+        elif buffer is None:
             index, value = self._entries(x)
             if self._is_sparse(len(index)):
                 buffer = self._take(thin=True)
@@ -360,17 +391,24 @@ class ArrayClassifier(base.MiniBatchClassifier):
 
     def _entries(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
         """The known entries of a dict to predict for; when skipping, the valid ones."""
-        if isinstance(x, Mapping) and not x.keys() <= self._schema.index.keys():
-            x = {name: value for name, value in x.items() if name in self._schema.index}
         try:
             index, value = self._schema.entries(x)
-            if not finite(value):
-                raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-            return index, value
+            known = index >= 0
+            if not known.all():
+                index, value = index[known], value[known]
+            if finite(value):
+                return index, value
         except (TypeError, ValueError):
-            if self.on_invalid == "raise" or not isinstance(x, Mapping):
+            if not isinstance(x, Mapping):
                 raise
-        return self._schema.entries({name: value for name, value in x.items() if is_finite_number(value)})
+        # Features not known say nothing, whatever their values.
+        x = {name: value for name, value in x.items() if name in self._schema.index}
+        problem = self._schema.complaint(x)
+        if problem is not None:
+            if self.on_invalid == "raise":
+                raise problem
+            x = {name: value for name, value in x.items() if is_finite_number(value)}
+        return self._schema.entries(x)
 
     def predict_one(self, x: dict[Any, Any]) -> Any:  # type: ignore[override]
         """The most probable label; None before any label is known."""

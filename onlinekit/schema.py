@@ -82,11 +82,17 @@ class Schema:
                 return len(x) > len(self.names)
             except (KeyError, TypeError, struct.error, OverflowError):
                 pass
-        index, value = self.entries(x)
-        known = index >= 0
-        row[:] = 0.0
-        row[index[known]] = value[known]
-        return not known.all()
+        if not isinstance(x, Mapping) or 4 * len(x) < len(self.names):
+            index, value = self.entries(x)
+            known = index >= 0
+            row[:] = 0.0
+            row[index[known]] = value[known]
+            return not known.all()
+        try:
+            self.pack_into(row, 0, *map(x.get, self.names, repeat(0.0)))
+        except (TypeError, struct.error, OverflowError):
+            raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
+        return not x.keys() <= self.index.keys()
 
     def entries(self, x: Mapping[Any, Any], known: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """(column (m,) int64, value (m,) float64) of a dict's m entries in their order.
