@@ -402,7 +402,8 @@ def report(result, command):
         f"`{command}` ({result['versions']}). One thread; CPU milliseconds, medians.",
         "The parts were made one by one (`--only`) on a busy machine. In every cell the coefficient intervals of every "
         "level were compared with the optimum, |gradient| <= 1e-12. The gain in time over a refit is moderate, none at "
-        "large changes, and below one at a few features; what the bounds are for is the certificate, without the old data, at a cost that does not "
+        "large changes, and below one at "
+        "few features; what the bounds are for is the certificate, without the old data, at a cost that does not "
         "grow with it, and for any number of questions.",
         f"Aimed at and met: {len(result['targets']) - len(missed)} of {len(result['targets'])}."
         + ("" if not missed else " Missed: " + "; ".join(f"{t[0]}: {t[2]:.3g}, wanted {t[1]}" for t in missed) + "."),
@@ -434,7 +435,8 @@ def report(result, command):
         "## Sliding windows",
         "Window of 8,000, 60 checks, one every 80 rows: keep the model while at most 1 % of the latest 2,000 rows can "
         "possibly flip. Retrains by level; refit solves at every check and retrains only when more than 1 % really "
-        "flip: a yardstick. The worst true share of flips of a model that was kept. cod_rna blocks is the set in its stored order, where the classes come in blocks: an abrupt change.",
+        "flip: a yardstick. The worst true share of flips of a model that was kept. cod_rna blocks is the set in its "
+        "stored order, where the classes come in blocks: an abrupt change.",
         table(["set", "loss", "C", "checks", "sphere", "ellipsoid", "newton", "refit", "worst true share",
                "ms a check: sphere", "ellipsoid", "newton", "refit"], window_rows),
         "## Every number aimed at",
