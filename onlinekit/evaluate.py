@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
@@ -220,7 +221,7 @@ class _Run:
         starts = list(range(0, n, width))
         if len(starts) > 1 and n - starts[-1] < width / 2:
             starts.pop()  # a short rest belongs to the last window
-        for start, end in zip(starts, [*starts[1:], n], strict=True):
+        for start, end in itertools.pairwise([*starts, n]):
             answered = end - start - out.predictions[start:end].count(None)
             model, no_change, majority = (sum(column[start:end]) for column in self.hits)
             share = model / answered if answered else math.nan

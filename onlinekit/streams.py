@@ -6,6 +6,7 @@ import csv
 import itertools
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -60,7 +61,8 @@ class Stream:
 
     def __iter__(self) -> Iterator[Sample]:
         self.skipped_reasons.clear()
-        rows = itertools.islice(iter(self._source.rows(self._skip)), self.limit)
+        limit = self.limit if self.limit is None else min(self.limit, sys.maxsize)  # islice takes no more
+        rows = itertools.islice(iter(self._source.rows(self._skip)), limit)
         return ((x, self.labels.get(y, y)) for x, y in rows) if self.labels else rows
 
 

@@ -264,3 +264,10 @@ def test_plot():
     assert len(ax.lines) == 3 + 20 and ax.get_legend() is not None
     assert list(ax.lines[0].get_ydata()) == [row[1] for row in got.curve]
     assert got.plot(ax) is ax
+
+
+def test_nothing_to_evaluate_is_a_result_without_samples(tmp_path):
+    result = prequential(onlinekit.create("learner", "logistic"), [], progress=False)
+    assert result.n_samples == 0 and result.curve == []
+    result.to_dict()
+    result.to_html(tmp_path / "empty.html")

@@ -91,3 +91,13 @@ def test_parameters_out_of_range_are_named():
         LogisticRegression(lr=-1.0)
     with pytest.raises(ValueError, match="mode"):
         PAClassifier(mode=3)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), "0.1", None, 0])
+def test_a_step_that_is_no_positive_number_is_named(value):
+    for learner in (LogisticRegression, OGDClassifier):
+        with pytest.raises(ValueError, match="lr must be positive and finite"):
+            learner(lr=value)
+    if value != float("inf"):
+        with pytest.raises(ValueError, match="C must be positive"):
+            PAClassifier(C=value)

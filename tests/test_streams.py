@@ -182,3 +182,7 @@ def test_predictions_to_a_file(tmp_path):
     assert lines[1] == {"truth": "a", "prediction": None, "confidence": None}
     with pytest.raises(StreamError, match=".csv or .jsonl"):
         write_predictions(tmp_path / "p.xls", rows)
+
+
+def test_a_limit_beyond_any_stream_is_none():
+    assert sum(1 for _ in open_stream("river:Phishing", limit=10**30)) == 1250

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onlinekit.learner import ArrayClassifier
+from onlinekit.schema import is_finite_number
 from onlinekit_plugins.linear import kernels
+
+
+def check_step(name: str, value: Any, zero: bool = False) -> None:
+    """Raise a ValueError that names a parameter that is no positive finite number, or 0 where that is allowed."""
+    if not is_finite_number(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name} must be {'0 or more' if zero else 'positive'} and finite, not {value!r}")
 
 
 class LinearClassifier(ArrayClassifier):

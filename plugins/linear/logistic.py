@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from onlinekit_plugins.linear.base import LinearClassifier
+from onlinekit_plugins.linear.base import LinearClassifier, check_step
 from onlinekit_plugins.linear.rules import LOGISTIC
 
 
@@ -58,12 +58,9 @@ class LogisticRegression(LinearClassifier):
         standardize: bool = False,
         on_invalid: str = "raise",
     ) -> None:
-        if not lr > 0:
-            raise ValueError(f"lr must be positive, not {lr!r}")
-        if not intercept_lr >= 0:
-            raise ValueError(f"intercept_lr must be 0 or more, not {intercept_lr!r}")
-        if not l2 >= 0:
-            raise ValueError(f"l2 must be 0 or more, not {l2!r}")
+        check_step("lr", lr)
+        check_step("intercept_lr", intercept_lr, zero=True)
+        check_step("l2", l2, zero=True)
         self.lr = lr
         self.intercept_lr = intercept_lr
         self.l2 = l2

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
-from onlinekit_plugins.linear.base import LinearClassifier
+from onlinekit_plugins.linear.base import LinearClassifier, check_step
 from onlinekit_plugins.linear.rules import PA_I, PA_II
 
 
@@ -59,8 +60,8 @@ class PAClassifier(LinearClassifier):
         standardize: bool = False,
         on_invalid: str = "raise",
     ) -> None:
-        if not C > 0:
-            raise ValueError(f"C must be positive, not {C!r}")
+        if C != math.inf:  # the hard margin
+            check_step("C", C)
         if mode not in (1, 2):
             raise ValueError(f"mode must be 1 or 2, not {mode!r}")
         self.C = C
