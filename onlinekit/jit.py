@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
 from collections.abc import Callable, Collection
 from typing import Any
@@ -79,11 +80,23 @@ def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
     Numba looks at the kernel's own file only, so code with an old version of a called kernel inside would live on
     after an upgrade and give other numbers.
     """
-    called = [function.__globals__.get(name) for name in function.__code__.co_names]
-    files = {function.__code__.co_filename}.union(*(_sources.get(c, ()) for c in called if hasattr(c, "py_func")))
+    used = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    files = {function.__code__.co_filename}
+    for name, value in used.items():
+        if hasattr(value, "py_func"):
+            files |= _sources.get(value, frozenset())
+        elif isinstance(value, (int, float)):
+            files |= _homes(name, value, function.__module__.rpartition(".")[0])
     _sources[compiled] = frozenset(files)
     stamps = [os.stat(file) for file in sorted(files) if os.path.exists(file)]
     compiled._cache._cache_file._source_stamp = tuple((s.st_mtime, s.st_size) for s in stamps)
+
+
+def _homes(name: str, value: float, package: str) -> set[str]:
+    """The files of a package that know a constant by this name: it is part of the machine code, whoever set it."""
+    modules = [module for key, module in list(sys.modules.items()) if key.rpartition(".")[0] == package]
+    found = (module.__file__ for module in modules if getattr(module, "__dict__", {}).get(name) is value)
+    return {file for file in found if file}
 
 
 def direct(compiled: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:

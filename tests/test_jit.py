@@ -35,6 +35,17 @@ def test_a_changed_kernel_recompiles_those_that_call_it(tmp_path):
     assert run(tmp_path) == 27.0
 
 
+def test_a_changed_constant_recompiles_those_that_use_it(tmp_path):
+    (tmp_path / "constants.py").write_text("FACTOR = 2.0\n")
+    (tmp_path / "outer.py").write_text(
+        "from onlinekit.jit import kernel\nfrom constants import FACTOR\n"
+        "@kernel\ndef twice(a):\n    return FACTOR * a\n"
+    )
+    assert run(tmp_path) == 6.0
+    (tmp_path / "constants.py").write_text("FACTOR = 5.0  # a longer file\n")
+    assert run(tmp_path) == 15.0
+
+
 def test_direct_gives_the_kernel_for_the_given_types():
     @kernel
     def total(x, factor):
