@@ -33,3 +33,21 @@ def test_quick_run_and_resumption(script, tmp_path):
     text = report.read_text()
     assert text.startswith("By hand.") and text.count("<!-- below") == 1
     assert "RRF" in text or "rrf" in text
+
+
+def test_what_the_checked_in_results_are_said_to_show():
+    cells = [json.loads(line) for line in (BENCHMARKS / "results" / "mpu_fogd_paper.jsonl").read_text().splitlines()]
+
+    def mean(name, method, key="five_passes"):
+        found = [100 * c[key] for c in cells if (c["set"], c["method"]) == (name, method) and key in c]
+        assert len(found) == 3
+        return sum(found) / 3
+
+    for name, paper in (("codrna", 96.588), ("skin", 99.951), ("w7a", 98.388)):
+        assert abs(mean(name, "MPU-FOGDU") - paper) < 0.3
+    for name in ("usps", "mnist"):
+        assert mean(name, "MPU-FOGDU") < 25.0 and mean(name, "MPU clip") > 90.0
+    assert mean("letter", "MPU clip sincos") > mean("letter", "FOGD") + 2.5
+    assert mean("forest", "MPU clip sincos") > mean("forest", "FOGD") + 4.0
+    sets = sorted({c["set"] for c in cells})
+    assert len(sets) == 10 and all(mean(s, "MPU clip") > mean(s, "FOGD .001") for s in sets)
