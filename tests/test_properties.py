@@ -1,5 +1,6 @@
 """Properties of every registered learner over random streams: what must be equal, whatever the data are."""
 
+import functools
 import math
 import tempfile
 from pathlib import Path
@@ -45,8 +46,11 @@ def streams(draw, rows=24):
     return out
 
 
+plugin = functools.cache(functools.partial(onlinekit.get, "learner"))  # the look-up would be most of the time
+
+
 def learner(name, **params):
-    return onlinekit.create("learner", name, **params)
+    return plugin(name)(**params)
 
 
 def fed(model, stream):
