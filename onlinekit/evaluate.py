@@ -83,6 +83,8 @@ def _metrics(given: Any, model: Any) -> dict[str, Any]:
     # A River `Metrics` is a list too.
     for metric in deepcopy(list(given) if isinstance(given, (list, tuple, metrics.base.Metrics)) else [given]):
         kind = type(metric).__name__
+        if not isinstance(metric, metrics.base.Metric):
+            raise TypeError(f"metrics must be River metrics, not {metric!r}")
         if not metric.works_with(model):
             raise ValueError(f"metric {kind} does not fit {type(model).__name__}")
         try:

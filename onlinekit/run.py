@@ -221,7 +221,10 @@ def _run(settings: dict[str, Any]) -> None:
         stream.labels = {-1: False, 1: True}
     monitor, beside = _monitor(settings, labels)
     out = Path(settings["out"])
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise RunError(f"out must be a folder, and {out} or a part of it is a file") from None
     result = prequential(model, stream, monitor=monitor if beside is None else None, delay=settings["delay"])
     result.name = name
     results = [result]

@@ -271,3 +271,8 @@ def test_nothing_to_evaluate_is_a_result_without_samples(tmp_path):
     assert result.n_samples == 0 and result.curve == []
     result.to_dict()
     result.to_html(tmp_path / "empty.html")
+
+
+def test_what_is_no_metric_is_named():
+    with pytest.raises(TypeError, match="metrics must be River metrics, not 'accuracy'"):
+        prequential(onlinekit.create("learner", "logistic"), [({"a": 1.0}, True)], metrics="accuracy")
