@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import struct
 from collections.abc import Hashable, Mapping, Sequence
-from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-from river import base
 
-from onlinekit import batches, frames, state
+from onlinekit import batches, frames
+from onlinekit.arrays import ArrayState, Buffer
 from onlinekit.batches import valid_weight
 from onlinekit.jit import direct
-from onlinekit.labels import BinaryLabels, ClassLabels
-from onlinekit.scaling import finite, fresh
+from onlinekit.scaling import finite
 from onlinekit.schema import Schema, is_finite_number
 
 # What the way of the usual sample stumbles over in any other; no way or buffer yet: TypeError, IndexError.
@@ -24,7 +21,7 @@ UNUSUAL = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, struct.
 LASTING = frozenset((float, int, bool, np.float64))
 
 
-class ArrayClassifier(base.MiniBatchClassifier):
+class ArrayClassifier(ArrayState):
     """A River classifier whose state is a few arrays and whose work is done by nopython kernels.
 
     It owns features, labels, validation, batching and pickling. A subclass names its state and its kernels:
@@ -71,11 +68,6 @@ class ArrayClassifier(base.MiniBatchClassifier):
         A value is no number; nothing was changed.
     """
 
-    arrays: ClassVar[Mapping[str, tuple[str | int, ...]]] = {}
-    kernels: ClassVar[ModuleType]
-    sparse: ClassVar[bool] = False
-    _dtype: Any = np.float64
-
     def __init__(
         self,
         classes: Sequence[Hashable] | None = (False, True),
@@ -88,164 +80,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         self.standardize = standardize
         self.on_invalid = on_invalid
         self.n_skipped = 0
-        self._schema = Schema()
-        self._labels = self._make_labels(())
-        self._capacity = 4
-        self._arrays = {name: np.zeros(self._shape(axes), self._dtype) for name, axes in self.arrays.items()}
-        self._stats = fresh(self._capacity, standardize)
-        self._refresh()
-
-    def _hyper(self) -> tuple[Any, ...]:
-        """The parameters that the kernels take after the arrays: numbers, or one array of them."""
-        return ()
-
-    def _sizes(self) -> dict[str, int]:
-        """The sizes of further axes that `arrays` names."""
-        return {}
-
-    def _scratch(self) -> tuple[np.ndarray, ...]:
-        """Arrays a kernel call may write to and find again as it left them, or fresh: never state."""
-        return ()
-
-    def _features_added(self, names: Sequence[Any], start: int) -> None:
-        """Fill the array cells of new features, columns start on, that are not to be zero."""
-
-    # -- state ---------------------------------------------------------------------------------------------
-
-    def _make_labels(self, names: Sequence[Hashable]) -> BinaryLabels | ClassLabels:
-        if self.classes is None:
-            return ClassLabels(names)
-        if list(self.classes) == [False, True] and all(isinstance(c, (bool, np.bool_)) for c in self.classes):
-            return BinaryLabels()
-        if len(self.classes) < 2:
-            raise ValueError(f"classes must be None or name two labels at least, not {self.classes!r}")
-        return ClassLabels(names or self.classes)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features known."""
-        return len(self._schema)
-
-    @property
-    def _neutral(self) -> bool:
-        """Whether a feature never learned leaves every prediction as it was: so where its cells are zero."""
-        return type(self)._features_added is ArrayClassifier._features_added
-
-    @property
-    def _plain(self) -> bool:
-        """Whether kernels need nothing whose size follows the number of features, beside the arrays."""
-        return type(self)._scratch is ArrayClassifier._scratch
-
-    @property
-    def _multiclass(self) -> bool:
-        return not isinstance(self._labels, BinaryLabels)
-
-    def _outputs(self) -> int:
-        return 1 if len(self._labels) <= 2 else len(self._labels)
-
-    def _shape(self, axes: tuple[str | int, ...]) -> tuple[int, ...]:
-        size = {"features": self._capacity, "outputs": self._outputs(), **self._sizes()}
-        return tuple(size[axis] if isinstance(axis, str) else axis for axis in axes)
-
-    def _refresh(self) -> None:
-        """Gather what every call needs; after every change of shape."""
-        self._args = (self._stats, *self._arrays.values(), *self._hyper())
-        self._thin: list[_Buffer] = []  # buffers without a row, for sparse ones
-        self._refresh_features()
-
-    def _refresh_features(self) -> None:
-        """Gather what depends on the number of features alone."""
-        self._n = len(self._schema)
-        # Entries of a row that goes to the sparse kernels, at most.
-        self._few = self._n // 8 if self.sparse and self._n >= 256 else -1
-        # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
-        self._pool: list[_Buffer] = []
-        # What the way of the usual sample needs, gathered by the first sample that has gone the general way.
-        self._learning: tuple[Any, ...] | None = None
-        self._predicting: tuple[Any, ...] | None = None
-
-    def _take(self, thin: bool = False) -> _Buffer:
-        try:
-            return self._thin.pop() if thin else self._pool.pop()
-        except IndexError:
-            return _Buffer(0 if thin else self._n, max(2, len(self._labels)), (*self._scratch(), *self._args))
-
-    def _give_back(self, buffer: _Buffer) -> None:
-        pool = self._pool if len(buffer.row) == self._n else self._thin
-        pool.append(buffer)
-
-    def _is_sparse(self, entries: int) -> bool:
-        """Whether a row with so many entries goes to the sparse kernels."""
-        return entries <= self._few
-
-    def _grow_features(self, names: Sequence[Any]) -> None:
-        start = len(self._schema)
-        self._schema.extend(names)
-        if len(self._schema) <= self._capacity and self._neutral and self._plain:
-            self._refresh_features()  # a stream of sparse rows may bring some with every row
-            return
-        if len(self._schema) > self._capacity:
-            while self._capacity < len(self._schema):
-                self._capacity *= 2
-            for name, axes in self.arrays.items():
-                self._arrays[name] = _enlarged(self._arrays[name], self._shape(axes))
-            self._stats = (
-                _enlarged(self._stats, (5, self._capacity)) if self.standardize else fresh(self._capacity, False)
-            )
-        self._features_added(names, start)
-        self._refresh()
-
-    def _add_class(self, label: Any) -> int:
-        assert isinstance(self._labels, ClassLabels)
-        if not self._labels.growing:
-            raise ValueError(f"label {label!r} is not one of the declared classes {self._labels.names!r}")
-        index = self._labels.add(label)
-        for name, axes in self.arrays.items():
-            old = self._arrays[name]
-            new = _enlarged(old, self._shape(axes))
-            if index == 2 and "outputs" in axes:
-                # One output w for two classes becomes rows -w/2 and +w/2: no score difference jumps.
-                to, first = (
-                    np.moveaxis(new, axes.index("outputs"), 0),
-                    np.moveaxis(old, axes.index("outputs"), 0),
-                )
-                to[0], to[1] = -0.5 * first[0], 0.5 * first[0]
-            self._arrays[name] = new
-        self._refresh()
-        return index
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        for derived in ("_args", "_pool", "_thin", "_schema", "_labels", "_n", "_few", "_learning", "_predicting"):
-            del state[derived]
-        if not self.standardize:
-            del state["_stats"]  # says nothing then
-        state["_features"] = list(self._schema.names)
-        state["_class_names"] = list(self._labels.names)
-        return state
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        own = dict(state)
-        self._schema = Schema(own.pop("_features"))
-        names = own.pop("_class_names")
-        self.__dict__.update(own)
-        self._labels = self._make_labels(names)
-        if not self.standardize:
-            self._stats = fresh(self._capacity, False)
-        self._refresh()
-
-    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A fresh model with the same parameters, or, with the attributes included, one that has learned as much."""
-        twin = super().clone(new_params)
-        if include_attributes:
-            # By the state as a whole: some attributes share arrays.
-            params = self._get_params()
-            learned = {name: value for name, value in self.__getstate__().items() if name not in params}
-            twin.__setstate__({**twin.__getstate__(), **copy.deepcopy(learned)})
-            if twin.standardize != self.standardize:
-                raise ValueError("what was learned stands for standardize as it was; leave it or the attributes out")
-            state._check_arrays(twin)  # other parameters can ask for other arrays as well
-        return twin
+        self._begin()
 
     # -- one by one ----------------------------------------------------------------------------------------
 
@@ -277,7 +112,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
                 raise
             self.n_skipped += 1
 
-    def _take_packed(self, x: dict[Any, Any]) -> _Buffer | None:
+    def _take_packed(self, x: dict[Any, Any]) -> Buffer | None:
         """A buffer that holds the row of the usual dict, one with exactly the known features; None for any other."""
         try:
             if len(x) != self._n or type(x) is not dict:
@@ -293,7 +128,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
             return None
         return buffer
 
-    def _take_thin(self, x: dict[Any, Any]) -> _Buffer | None:
+    def _take_thin(self, x: dict[Any, Any]) -> Buffer | None:
         """A buffer that holds the entries of a sparse row of known features; None for any other."""
         if len(x) > self._few:
             return None
@@ -305,7 +140,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
         buffer.index, buffer.value = index, value
         return buffer
 
-    def _take_row(self, x: dict[Any, Any]) -> _Buffer | None:
+    def _take_row(self, x: dict[Any, Any]) -> Buffer | None:
         """A buffer that holds a sample of known features, by its entries or as a row; None if some are not known."""
         if len(x) <= self._few:
             return self._take_thin(x)
@@ -352,7 +187,7 @@ class ArrayClassifier(base.MiniBatchClassifier):
             )
         self._give_back(buffer)
 
-    def _predict(self, x: dict[Any, Any]) -> tuple[int, _Buffer]:
+    def _predict(self, x: dict[Any, Any]) -> tuple[int, Buffer]:
         """(class index, buffer with the probabilities) for a sample of any kind."""
         buffer = self._take_thin(x)
         if buffer is not None:
@@ -468,31 +303,3 @@ class ArrayClassifier(base.MiniBatchClassifier):
     def _predict_batch(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """(class index (n,), probabilities (n, number of classes)) of the rows of a batch."""
         return batches.predict(self, X)
-
-
-class _Buffer:
-    """What one call writes to: a row, the probabilities, scratch (in the arguments of every kernel call)."""
-
-    __slots__ = ("args", "index", "out", "row", "value", "values")
-
-    def __init__(self, features: int, classes: int, args: tuple[Any, ...]) -> None:
-        self.row = np.empty(features)
-        self.out = np.empty(classes)
-        self.args = args
-        self.values: tuple[Any, ...] | None = None  # what the row was packed from
-        self.index: Any = None
-        self.value: Any = None
-
-    def fill(self, index: np.ndarray, value: np.ndarray) -> None:
-        self.values = None
-        self.row[:] = 0.0
-        self.row[index] = value
-
-
-def _enlarged(old: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The array with room for more, new cells zero."""
-    if old.shape == shape:
-        return old
-    new = np.zeros(shape, old.dtype)
-    new[tuple(slice(size) for size in old.shape)] = old
-    return new
