@@ -128,47 +128,37 @@ class ArrayClassifier(ArrayState):
             return None
         return buffer
 
-    def _take_thin(self, x: dict[Any, Any]) -> Buffer | None:
-        """A buffer that holds the entries of a sparse row of known features; None for any other."""
-        if len(x) > self._few:
-            return None
-        try:
-            index, value = self._schema.entries(x, known=True)
-        except UNUSUAL:
-            return None
+    def _take_thin(self, index: np.ndarray, value: np.ndarray) -> Buffer:
+        """A buffer that holds a sparse row."""
         buffer = self._take(thin=True)
         buffer.index, buffer.value = index, value
         return buffer
-
-    def _take_row(self, x: dict[Any, Any]) -> Buffer | None:
-        """A buffer that holds a sample of known features, by its entries or as a row; None if some are not known."""
-        if len(x) <= self._few:
-            return self._take_thin(x)
-        buffer = self._take()
-        buffer.values = None
-        return None if self._schema.pack(x, buffer.row) else buffer
 
     def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
         k = self._labels.find(y)
         w = 1.0 if w == 1.0 else valid_weight(w)
         known = self._n
-        buffer = self._take_row(x) if k >= 0 else None
+        buffer = None
+        if len(x) > self._few and k >= 0:
+            buffer = self._take()
+            buffer.values = None
+            if self._schema.pack(x, buffer.row):
+                buffer = None
         if buffer is None:
-            index, value = self._schema.entries(x)
+            index, value, all_known = self._schema.read(x)
             if not finite(value):
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
             if k < 0:
                 k = self._add_class(y)
-            new = index < 0
-            if new.any():
+            if not all_known:
+                new = index < 0
                 self._grow_features(self._schema.unknown(x))
                 index[new] = np.arange(known, self._n)
-            thin = len(x) <= self._few
-            buffer = self._take(thin)
-            if thin:
-                buffer.index, buffer.value = index, value
+            if len(x) <= self._few:
+                buffer = self._take_thin(index, value)
             else:
+                buffer = self._take()
                 buffer.fill(index, value)
         if len(x) <= self._few:
             status = self.kernels.learn_sparse(buffer.index, buffer.value, k, w, *buffer.args)
@@ -189,11 +179,6 @@ class ArrayClassifier(ArrayState):
 
     def _predict(self, x: dict[Any, Any]) -> tuple[int, Buffer]:
         """(class index, buffer with the probabilities) for a sample of any kind."""
-        buffer = self._take_thin(x)
-        if buffer is not None:
-            winner = self.kernels.predict_sparse(buffer.index, buffer.value, buffer.out, *buffer.args)
-            if winner >= 0:
-                return winner, buffer
         buffer = self._take_packed(x)
         if buffer is None and self._few < 0 and isinstance(x, Mapping):
             buffer = self._take()
@@ -205,7 +190,7 @@ class ArrayClassifier(ArrayState):
         elif buffer is None:
             index, value = self._entries(x)
             if self._is_sparse(len(index)):
-                buffer = self._take(thin=True)
+                buffer = self._take_thin(index, value)
                 winner = self.kernels.predict_sparse(index, value, buffer.out, *buffer.args)
                 if winner < 0:
                     raise ValueError("the score of the sample is not finite")
@@ -227,9 +212,9 @@ class ArrayClassifier(ArrayState):
     def _entries(self, x: dict[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
         """The known entries of a dict to predict for; when skipping, the valid ones."""
         try:
-            index, value = self._schema.entries(x)
-            known = index >= 0
-            if not known.all():
+            index, value, all_known = self._schema.read(x)
+            if not all_known:
+                known = index >= 0
                 index, value = index[known], value[known]
             if finite(value):
                 return index, value

@@ -94,12 +94,16 @@ class Schema:
             raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
         return not x.keys() <= self.index.keys()
 
-    def entries(self, x: Mapping[Any, Any], known: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """(column (m,) int64, value (m,) float64) of a dict's m entries in their order.
+    def entries(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """(column (m,) int64, value (m,) float64) of a dict's m entries in their order; column -1 if not known.
 
-        The column of a feature not known is -1; KeyError instead if `known` is asked for. Raises TypeError naming the
-        feature whose value is no number. Finiteness is the kernels' to check.
+        Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
         """
+        index, value, _ = self.read(x)
+        return index, value
+
+    def read(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray, bool]:
+        """entries, and whether all features are known."""
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
         m = len(x)
@@ -113,9 +117,9 @@ class Schema:
             floats.pack_into(value, 0, *x.values())
         except (TypeError, struct.error, OverflowError):
             raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
-        columns = map(self.index.__getitem__, x) if known else map(self.index.get, x, repeat(-1))
+        columns = [*map(self.index.get, x, repeat(-1))]
         integers.pack_into(index, 0, *columns)
-        return index, value
+        return index, value, -1 not in columns
 
     def pack_valid(self, x: Mapping[Any, Any], row: np.ndarray) -> None:
         """Fill `row`, taking a value that is no finite number as absent (0.0)."""
