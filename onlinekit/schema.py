@@ -137,7 +137,8 @@ class Schema:
     def matrix(self, X: np.ndarray, columns: list[Any]) -> np.ndarray:
         """Rows of the known features, C-ordered, from an array with these columns; unknown columns drop out."""
         if columns == self.names:
-            return np.ascontiguousarray(X)
+            rows = np.ascontiguousarray(X)
+            return rows if rows.flags.writeable else rows.copy()  # read-only rows would be compiled for anew
         rows = np.zeros((X.shape[0], len(self.names)))
         for j, name in enumerate(columns):
             to = self.index.get(name)
