@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ class _Sparse:
         columns, self.indices = np.unique(matrix.indices, return_inverse=True)
         self.names = columns.tolist() if names is None else [names[j] for j in columns]
         get = model._schema.index.get
-        self.column = np.asarray([get(name, -1) for name in self.names], dtype=np.int64)  # the model's own
+        self.column = np.fromiter(map(get, self.names, repeat(-1)), np.int64, len(self.names))  # the model's own
 
     def finite(self, lenient: bool) -> np.ndarray:
         bad = np.flatnonzero(~np.isfinite(self.data))
