@@ -55,23 +55,36 @@ def run(model: Any, X: Any, y: Any, w: Any, predict: bool) -> np.ndarray:
     halts = ~good | rows.halts(teaches, predict)
     new = np.flatnonzero(good & (codes >= len(model._labels)))
     halts[new[np.unique(codes[new], return_index=True)[1]]] = True
+
+    def loops(start: int, stop: int) -> int:
+        """Run the rows from start on in nopython loops; the first row refused, or stop."""
+        for part, (learn, prequential, data) in rows.segments(start, stop):
+            labelled = (*data, codes[part], weights[part])
+            known, args = len(model._labels), model._take().args
+            if predict and known >= 2:
+                told = prequential(*labelled, winners[part], np.empty((part.stop - part.start, known)), *args)
+            else:
+                winners[part] = known - 1  # nothing to choose from: the one class known, or none
+                told = learn(*labelled, *args)
+            if told is not None and told > 0:
+                return part.start + told - 1
+        return stop
+
+    def door(t: int, predicted: bool) -> None:
+        """Run one row as the loop of learn_one does, with its errors and its counting."""
+        x = rows.row(t)
+        if predict and not predicted:
+            label = model.predict_one(x)
+            winners[t] = -1 if label is None else model._labels.index[label]
+        model.learn_one(x, labels[t], float(weights[t]))
+
     t = 0
     for stop in (*np.flatnonzero(halts).tolist(), n):
-        if stop > t:
-            for part, (learn, prequential, data) in rows.segments(t, stop):
-                labelled = (*data, codes[part], weights[part])
-                known, args = len(model._labels), model._take().args
-                if predict and known >= 2:
-                    prequential(*labelled, winners[part], np.empty((part.stop - part.start, known)), *args)
-                else:
-                    winners[part] = known - 1  # nothing to choose from: the one class known, or none
-                    learn(*labelled, *args)
+        while t < stop and (t := loops(t, stop)) < stop:
+            door(t, predicted=True)  # the loop had come as far
+            t += 1
         if stop < n:
-            x = rows.row(stop)
-            if predict:
-                label = model.predict_one(x)
-                winners[stop] = -1 if label is None else model._labels.index[label]
-            model.learn_one(x, labels[stop], float(weights[stop]))
+            door(stop, predicted=False)
         t = stop + 1
     if not predict:
         return winners

@@ -416,3 +416,18 @@ def test_on_any_stream_the_posterior_stays_inside_the_prior(samples, drift, form
     assert np.array_equal(S, S.T)
     spectrum = np.linalg.eigvalsh(S)
     assert spectrum[-1] <= prior_var * (1.0 + 1e-9) and spectrum[0] >= -1e-10 * prior_var
+
+
+@pytest.mark.parametrize("door", ["learn_many", "prequential_many"])
+@pytest.mark.parametrize("form", ["full", "diag"])
+def test_a_batch_refuses_a_row_that_overflows_as_the_loop_does(door, form):
+    X, y = np.array([[1.0], [1e200], [2.0], [-1.0]]), [True, False, True, False]
+    model = Model(covariance=form)
+    with pytest.raises(ValueError, match="infinite or NaN"):
+        getattr(model, door)(X, y)
+    skipping, loop = (Model(covariance=form, on_invalid="skip") for _ in range(2))
+    getattr(skipping, door)(X, y)
+    for row, label in zip(X, y, strict=True):
+        loop.learn_one({0: row[0]}, label)
+    assert skipping.n_skipped == loop.n_skipped == 1
+    assert skipping.mean == loop.mean

@@ -230,10 +230,12 @@ def predict(
 def learn_rows(
     X: np.ndarray, y: np.ndarray, w: np.ndarray, work: np.ndarray, stats: np.ndarray, weights: np.ndarray,
     cov: np.ndarray, state: np.ndarray, hyper: np.ndarray,
-) -> None:  # fmt: skip
-    """learn row by row."""
+) -> int:  # fmt: skip
+    """learn row by row; 1 + the row refused, where it stops, or 0."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], work, stats, weights, cov, state, hyper)
+        if learn(X[t], y[t], w[t], work, stats, weights, cov, state, hyper) < 0:
+            return t + 1
+    return 0
 
 
 @kernel
@@ -250,8 +252,10 @@ def predict_rows(
 def prequential_rows(
     X: np.ndarray, y: np.ndarray, w: np.ndarray, winners: np.ndarray, out: np.ndarray, work: np.ndarray,
     stats: np.ndarray, weights: np.ndarray, cov: np.ndarray, state: np.ndarray, hyper: np.ndarray,
-) -> None:  # fmt: skip
-    """predict, then learn, row by row."""
+) -> int:  # fmt: skip
+    """predict, then learn, row by row; 1 + the row refused, where it stops, or 0."""
     for t in range(X.shape[0]):
         winners[t] = predict(X[t], out[t], work, stats, weights, cov, state, hyper)
-        learn(X[t], y[t], w[t], work, stats, weights, cov, state, hyper)
+        if learn(X[t], y[t], w[t], work, stats, weights, cov, state, hyper) < 0:
+            return t + 1
+    return 0

@@ -120,11 +120,13 @@ def predict_sparse(
 def learn_sparse_rows(
     indptr: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray, w: np.ndarray, work: np.ndarray,
     stats: np.ndarray, weights: np.ndarray, cov: np.ndarray, state: np.ndarray, hyper: np.ndarray,
-) -> None:  # fmt: skip
-    """learn_sparse row by row; row t has the entries indptr[t] to indptr[t + 1]."""
+) -> int:  # fmt: skip
+    """learn_sparse for rows t, entries indptr[t] to indptr[t + 1]; 1 + the row refused, where it stops, or 0."""
     for t in range(indptr.shape[0] - 1):
         part = slice(indptr[t], indptr[t + 1])
-        learn_sparse(index[part], value[part], y[t], w[t], work, stats, weights, cov, state, hyper)
+        if learn_sparse(index[part], value[part], y[t], w[t], work, stats, weights, cov, state, hyper) < 0:
+            return t + 1
+    return 0
 
 
 @kernel
@@ -143,9 +145,11 @@ def prequential_sparse_rows(
     indptr: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray, w: np.ndarray, winners: np.ndarray,
     out: np.ndarray, work: np.ndarray, stats: np.ndarray, weights: np.ndarray, cov: np.ndarray, state: np.ndarray,
     hyper: np.ndarray,
-) -> None:  # fmt: skip
-    """predict_sparse, then learn_sparse, row by row."""
+) -> int:  # fmt: skip
+    """predict_sparse, then learn_sparse, row by row; 1 + the row refused, where it stops, or 0."""
     for t in range(indptr.shape[0] - 1):
         part = slice(indptr[t], indptr[t + 1])
         winners[t] = predict_sparse(index[part], value[part], out[t], work, stats, weights, cov, state, hyper)
-        learn_sparse(index[part], value[part], y[t], w[t], work, stats, weights, cov, state, hyper)
+        if learn_sparse(index[part], value[part], y[t], w[t], work, stats, weights, cov, state, hyper) < 0:
+            return t + 1
+    return 0
