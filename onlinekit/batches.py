@@ -192,14 +192,20 @@ class _Sparse:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        self.data, self.indptr = matrix.data, matrix.indptr.astype(np.int64)
+        self.data, self.indptr, self.indices = matrix.data, matrix.indptr.astype(np.int64), matrix.indices
         self.n = matrix.shape[0]
         self.entries = np.diff(self.indptr)
-        # Only the columns that hold something are ever looked at; `indices` counts among those.
-        columns, self.indices = np.unique(matrix.indices, return_inverse=True)
-        self.names = columns.tolist() if names is None else [names[j] for j in columns]
-        get = model._schema.index.get
-        self.column = np.fromiter(map(get, self.names, repeat(-1)), np.int64, len(self.names))  # the model's own
+        self.names = names  # of the matrix's columns; None: their numbers
+        # The model's own column of each entry, -1 where it does not know the feature.
+        if names is None:
+            self.column = model._schema.columns(self.indices)
+        else:
+            known = map(model._schema.index.get, names, repeat(-1))
+            self.column = np.fromiter(known, np.int64, len(names))[self.indices]
+
+    def name(self, j: int) -> Any:
+        """The name of a column of the matrix."""
+        return int(j) if self.names is None else self.names[j]
 
     def finite(self, lenient: bool) -> np.ndarray:
         bad = np.flatnonzero(~np.isfinite(self.data))
@@ -207,25 +213,27 @@ class _Sparse:
         if len(bad):
             rows = np.searchsorted(self.indptr, bad, side="right") - 1
             if not lenient:
-                problem = bad_value(self.names[self.indices[bad[0]]], float(self.data[bad[0]]))
+                problem = bad_value(self.name(self.indices[bad[0]]), float(self.data[bad[0]]))
                 raise ValueError(f"row {rows[0]}: {problem}")
             good[rows] = False
         return good
 
     def halts(self, teaches: np.ndarray, predict: bool) -> np.ndarray:
         """Rows whose prediction takes another way than their learning, or whose features are not neutral."""
-        row_of = np.repeat(np.arange(self.n), self.entries)
-        unknown = self.column[self.indices] < 0
-        fresh = unknown & teaches[row_of]
-        columns, first = np.unique(self.indices[fresh], return_index=True)
+        self.unknown = np.flatnonzero(self.column < 0)
+        rows = np.searchsorted(self.indptr, self.unknown, side="right") - 1
+        self.unknown_names, self.which = np.unique(self.indices[self.unknown], return_inverse=True)
+        self.admitted = np.full(len(self.unknown_names), -1)  # the column that each gets
+        fresh = teaches[rows]
+        new, first = np.unique(self.which[fresh], return_index=True)
         order = np.argsort(first)
-        # New columns in the order they come, and the row that brings each.
-        self.new_columns, self.new_rows = columns[order], row_of[fresh][first[order]]
+        # New features in the order they come, and the row that brings each.
+        self.new, self.new_rows = new[order], rows[fresh][first[order]]
         brought = np.bincount(self.new_rows, minlength=self.n)
         after = self.model.n_features + np.cumsum(brought)
         self.kind = is_sparse(self.entries, after)
         if not self.model._neutral:
-            return (np.bincount(row_of[unknown], minlength=self.n) > 0) & ~teaches | (brought > 0)
+            return (np.bincount(rows, minlength=self.n) > 0) & ~teaches | (brought > 0)
         if predict:
             # A row with a new column may hold others that are new to the model as well, known by now.
             return self.kind != is_sparse(self.entries - brought, after - brought)
@@ -233,17 +241,24 @@ class _Sparse:
 
     def row(self, t: int) -> dict[int, float]:
         part = slice(self.indptr[t], self.indptr[t + 1])
-        names = [self.names[j] for j in self.indices[part]]
+        names = map(self.name, self.indices[part])
         return dict(zip(names, self.data[part].tolist(), strict=True))
 
     def _admit(self, stop: int) -> None:
-        """Let in the new columns of the rows before `stop`."""
+        """Let in the new features of the rows before `stop`."""
         last = int(np.searchsorted(self.new_rows, stop))
         if last:
-            names = [self.names[j] for j in self.new_columns[:last]]
-            self.model._grow_features(self.model._schema.unknown(names))
-            self.column[self.new_columns[:last]] = [self.model._schema.index[name] for name in names]
-            self.new_columns, self.new_rows = self.new_columns[last:], self.new_rows[last:]
+            schema, new = self.model._schema, self.new[:last]
+            names = [self.name(j) for j in self.unknown_names[new]]
+            self.model._grow_features(schema.unknown(names))
+            self.admitted[new] = [schema.index[name] for name in names]
+            self.new, self.new_rows = self.new[last:], self.new_rows[last:]
+
+    def _columns(self, lo: int, hi: int) -> np.ndarray:
+        """The model's columns of the entries lo..hi, once all their features are let in."""
+        some = slice(*np.searchsorted(self.unknown, (lo, hi)))
+        self.column[self.unknown[some]] = self.admitted[self.which[some]]
+        return self.column[lo:hi]
 
     def segments(self, start: int, stop: int) -> Iterator[tuple[slice, Any]]:
         kernels = self.model.kernels
@@ -252,7 +267,7 @@ class _Sparse:
             if self.kind[low]:
                 self._admit(high)
                 lo, hi = self.indptr[low], self.indptr[high]
-                rows = (self.indptr[low : high + 1] - lo, self.column[self.indices[lo:hi]], self.data[lo:hi])
+                rows = (self.indptr[low : high + 1] - lo, self._columns(lo, hi), self.data[lo:hi])
                 yield slice(low, high), (kernels.learn_sparse_rows, kernels.prequential_sparse_rows, rows)
                 continue
             for begin in range(low, high, CHUNK):
@@ -264,12 +279,12 @@ class _Sparse:
         rows = np.zeros((stop - start, self.model.n_features))
         lo, hi = self.indptr[start], self.indptr[stop]
         at = np.repeat(np.arange(stop - start), self.entries[start:stop])
-        rows[at, self.column[self.indices[lo:hi]]] = self.data[lo:hi]
+        rows[at, self._columns(lo, hi)] = self.data[lo:hi]
         return rows
 
     def admit_for_prediction(self, lenient: bool) -> None:
         """Keep the entries of known columns that are finite."""
-        keep = self.column[self.indices] >= 0
+        keep = self.column >= 0
         bad = keep & ~np.isfinite(self.data)
         if bad.any():
             if not lenient:
@@ -278,14 +293,12 @@ class _Sparse:
         total = np.concatenate(([0], np.cumsum(keep)))
         self.indptr = total[self.indptr]
         self.entries = np.diff(self.indptr)
-        self.indices, self.data = self.indices[keep], self.data[keep]
+        self.column, self.data = self.column[keep], self.data[keep]
 
     def predictions(self) -> Iterator[tuple[Any, Any, tuple[np.ndarray, ...]]]:
         kernels = self.model.kernels
         kind = is_sparse(self.entries, self.model.n_features)
-        matrix = sparse.csr_array(
-            (self.data, self.column[self.indices], self.indptr), shape=(self.n, self.model.n_features)
-        )
+        matrix = sparse.csr_array((self.data, self.column, self.indptr), shape=(self.n, self.model.n_features))
         thin, full = np.flatnonzero(kind), np.flatnonzero(~kind)
         if len(thin):
             part = matrix[thin]

@@ -101,6 +101,8 @@ def watch_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray) -> Non
 @kernel
 def scaled_sparse(j: int, value: float, stats: np.ndarray) -> float:
     """value / sd_j, not centred, so that zeros stay zeros; the value itself without scaling."""
+    if stats[4, 2] != 0.0:  # nor touch memory in vain
+        return value
     if stats[0, j] == stats[4, 0]:
         return value * stats[3, j]
     variance = variance_now(j, stats)
