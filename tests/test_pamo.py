@@ -83,6 +83,34 @@ def test_without_unit_steps_it_is_pa_on_the_drawn_features():
     assert (model._arrays["planes"][:2] == planes).all()
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.01, 2.0), st.integers(1, 5))
+def test_a_whole_weight_is_a_number_of_repetitions_while_the_units_rest(seed, C, n):
+    rng = np.random.default_rng(seed)
+    heavy, often = (PAMOClassifier(n_units=6, C=C, C_units=0.0, gain=1.0, standardize=False) for _ in range(2))
+    for row in rng.normal(size=(8, 2)):
+        x, y = {"a": row[0], "b": row[1]}, bool(rng.integers(2))
+        heavy.learn_one(x, y, w=float(n))
+        for _ in range(n):
+            often.learn_one(x, y)
+    assert heavy._arrays["output"] == pytest.approx(often._arrays["output"], rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-1e9, 1e9), st.booleans(), st.floats(0.0, 1e308)), min_size=1, max_size=40),
+    st.sampled_from([0.3, 1e3, math.inf]),
+    st.booleans(),
+)
+def test_no_weight_and_no_cap_makes_it_diverge(samples, C, standardize):
+    model = PAMOClassifier(n_units=5, C=C, C_units=C, standardize=standardize)
+    for _ in range(20):
+        for a, y, w in samples:
+            model.learn_one({"a": a}, y, w=w)
+    assert all(np.abs(array).max() < 1e30 for array in model._arrays.values())
+    assert sum(model.predict_proba_one({"a": samples[0][0]}).values()) == pytest.approx(1.0)
+
+
 def test_three_classes_through_one_vs_rest():
     model = multiclass.OneVsRestClassifier(PAMOClassifier(n_units=40))
     rng = np.random.default_rng(0)
@@ -106,7 +134,14 @@ def test_accuracy_on_bundled_streams(data, at_least):
 
 
 @pytest.mark.parametrize(
-    "bad", [{"n_units": 0}, {"C": 0.0}, {"C_units": -1.0}, {"gain": 0.0}, {"gain": "big"}, {"seed": -1}]
+    "bad",
+    [
+        *({"n_units": value} for value in (0, 2.5)),
+        *({"C": value} for value in (0.0, math.nan, "x")),
+        *({"C_units": value} for value in (-1.0, math.nan, None)),
+        *({"gain": value} for value in (0.0, "big", None, math.inf)),
+        *({"seed": value} for value in (-1, 0.5)),
+    ],
 )
 def test_parameters_out_of_range_are_named(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):

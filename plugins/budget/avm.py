@@ -8,6 +8,7 @@ import numpy as np
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.budget import avm_kernels
+from onlinekit_plugins.linear.base import check_step
 from onlinekit_plugins.random_features.gaussian import checked_width
 
 
@@ -26,7 +27,7 @@ class AVMClassifier(ArrayClassifier):
     steps, both losses, the substitution by the nearest core point within delta. Decisions here: a sample without loss
     becomes no core point (it has no vote to give); delta counts in widths; with the budget used up the nearest core
     point stands in for a new point with k(p, x) of its vote, the projection of x on it in feature space (the
-    authors' code drops the sample); weights w count as repetitions, so t is the total weight.
+    authors' code drops the sample); a sample of weight w casts w votes and t is the total weight.
 
     Parameters
     ----------
@@ -87,10 +88,8 @@ class AVMClassifier(ArrayClassifier):
     ) -> None:
         if not (isinstance(budget, int) and budget >= 1):
             raise ValueError(f"budget must be a whole number of at least 1, not {budget!r}")
-        if not l2 > 0:
-            raise ValueError(f"l2 must be positive, not {l2!r}")
-        if not delta >= 0:
-            raise ValueError(f"delta must not be negative, it is {delta!r}")
+        check_step("l2", l2)
+        check_step("delta", delta, zero=True)
         checked_width(sigma)
         self.budget = budget
         self.l2 = l2

@@ -1,15 +1,14 @@
 """Kernels of the approximation vector machine.
 
-x (d,); v (capacity,), near (budget,) and scores (classes,) are scratch; cores (capacity, budget) the core points;
-votes (K, budget), K = 1 for two classes; counts (2,) = number of core points, total weight learned;
-seen (capacity,) and extent (2,) as `follow` keeps them.
+x (d,) a row; v (capacity,), near (budget,) and scores (classes,) are scratch; cores (capacity, budget) the core
+points; votes (K, budget), K = 1 for two classes; counts (2,) = number of core points, total weight learned;
+seen (capacity,) and extent (2,) as `follow` keeps them; out (classes,) probabilities; l2, delta, sigma (0: automatic).
 """
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
-
-import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
@@ -25,17 +24,7 @@ from onlinekit_plugins.random_features.gaussian import (
 
 
 @kernel
-def score(
-    d: int,
-    v: np.ndarray,
-    near: np.ndarray,
-    scores: np.ndarray,
-    cores: np.ndarray,
-    votes: np.ndarray,
-    counts: np.ndarray,
-    l2: float,
-    sigma: float,
-) -> None:
+def score(d, v, near, scores, cores, votes, counts, l2, sigma):
     """scores_k = sum_i votes[k, i] k(p_i, v) / (l2 W), W = counts[1]; near_i = k(p_i, v)."""
     size = int(counts[0])
     similarities(v, d, near, cores, size, sigma)
@@ -46,29 +35,14 @@ def score(
 
 
 @kernel
-def learn(
-    x: np.ndarray,
-    y: int,
-    w: float,
-    v: np.ndarray,
-    near: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    cores: np.ndarray,
-    votes: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    l2: float,
-    delta: float,
-    sigma: float,
-) -> int:
+def learn(x, y, w, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma):
     """W += w; on a positive hinge loss the core point that covers x gets w votes for y (and -w for the best rival).
 
     p covers x when |x - p| <= delta sigma, that is k(p, x) >= exp(-delta^2 / 2). An uncovered x becomes a core
     point; with the budget used up the nearest p stands in with k(p, x) w votes, the projection of x on p.
+    -1, and no change, when x is not finite or W would not be.
     """
-    if not finite(x):
+    if not finite(x) or not math.isfinite(counts[1] + w):
         return -1
     watch(x, stats)
     follow(x, stats, seen, extent, v)
@@ -106,23 +80,8 @@ def learn(
 
 
 @kernel
-def predict(
-    x: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    cores: np.ndarray,
-    votes: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    l2: float,
-    delta: float,
-    sigma: float,
-) -> int:
-    """out (classes,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
+def predict(x, out, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma):
+    """out = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
     present(x, stats, seen, v)
@@ -131,72 +90,28 @@ def predict(
 
 
 @kernel
-def learn_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    cores: np.ndarray,
-    votes: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    l2: float,
-    delta: float,
-    sigma: float,
-) -> None:
-    """learn for each row of X (n, d), y (n,), w (n,)."""
+def learn_rows(X, y, w, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma):
+    """learn each row of X (n, d), y (n,), w (n,); 0, or 1 + the number of a row refused."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
+        if learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma) < 0:
+            return t + 1
+    return 0
 
 
 @kernel
-def predict_rows(
-    X: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    cores: np.ndarray,
-    votes: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    l2: float,
-    delta: float,
-    sigma: float,
-) -> None:
-    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
+def predict_rows(X, winners, out, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma):
+    """predict each row of X (n, d) into winners (n,) and out (n, classes)."""
     for t in range(X.shape[0]):
         winners[t] = predict(X[t], out[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
 
 
 @kernel
 def prequential_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    cores: np.ndarray,
-    votes: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    l2: float,
-    delta: float,
-    sigma: float,
-) -> None:
-    """predict, then learn, each row of X (n, d)."""
+    X, y, w, winners, out, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma
+):
+    """predict, then learn, each row of X (n, d); 0, or 1 + the number of a row refused."""
     for t in range(X.shape[0]):
         winners[t] = predict(X[t], out[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
-        learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
+        if learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma) < 0:
+            return t + 1
+    return 0

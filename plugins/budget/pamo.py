@@ -10,6 +10,7 @@ import numpy as np
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.budget import pamo_kernels
+from onlinekit_plugins.linear.base import check_step
 from onlinekit_plugins.random_features.draws import direction
 
 
@@ -22,24 +23,25 @@ class PAMOClassifier(ArrayClassifier):
 
     On a positive hinge loss three problems are solved, each with the other two held at their old values: the nearest
     w, the nearest u and the nearest v with y f(x) >= 1 (PA-I), so w += tau y D^(-1/2) h with tau =
-    min(C, loss / |h|^2 D), and u_i += tau_u y D^(-1/2) w_i g (x, 1) for the units where u is the larger, tau_u =
-    min(C_units, loss D / (g^2 |(x, 1)|^2 sum of their w_i^2)); v likewise where it is the larger. Starts at w = 0 and
-    random u, v. Cost of a row: O(d D). More than two classes: River's OneVsRestClassifier around it.
+    min(C, loss D / |h|^2), and u_i += tau_u y D^(-1/2) w_i g (x, 1) for the units where u is the larger, tau_u =
+    min(C_units, loss D / (g^2 |(x, 1)|^2 sum of their w_i^2)); v likewise where it is the larger. A sample's weight
+    multiplies C and C_units, so no weight overshoots. Starts at w = 0 and random u, v. Cost of a row: O(d D). More
+    than two classes: River's OneVsRestClassifier around it.
 
     Certain (the paper's abstract and title): binary, nonlinear maps learned online, max-out, a non-convex problem
     split into three convex ones, each solved by passive-aggressive steps. The paper's text was not at hand, so the
     rest is a reconstruction and decided here: that the three are w, u and v; that all three steps start from the old
     values (in one-at-a-time order the first step leaves no loss for the others); that a step holds fixed which piece
-    is the larger; two caps; the scalings by D and m; normal random starts, drawn by feature name.
+    is the larger; two caps; the weights; the scalings by D and m; normal random starts, drawn by feature name.
 
     Parameters
     ----------
     n_units
         Number D of max-out units.
     C
-        Largest step of the output weights.
+        Largest step of the output weights; math.inf for the hard margin.
     C_units
-        Largest step of the units' pieces; 0 keeps them as they were drawn.
+        Largest step of the units' pieces; 0 keeps them as they were drawn, math.inf sets no limit.
     gain
         Factor g of the inputs; "auto": (m + 1)^(-1/2), m the mean |x|^2 of the scaled rows so far.
     seed
@@ -90,12 +92,12 @@ class PAMOClassifier(ArrayClassifier):
     ) -> None:
         if not (isinstance(n_units, int) and n_units >= 1):
             raise ValueError(f"n_units must be a whole number of at least 1, not {n_units!r}")
-        if not C > 0:
-            raise ValueError(f"C must be positive, not {C!r}")
-        if not C_units >= 0:
-            raise ValueError(f"C_units must not be negative, it is {C_units!r}")
-        if gain != "auto" and (isinstance(gain, str) or not 0 < gain < math.inf):
-            raise ValueError(f"gain must be 'auto' or a positive number, not {gain!r}")
+        if C != math.inf:  # the hard margin
+            check_step("C", C)
+        if C_units != math.inf:
+            check_step("C_units", C_units, zero=True)
+        if gain != "auto":
+            check_step("gain", gain)
         if not (isinstance(seed, int) and seed >= 0):
             raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
         self.n_units = n_units

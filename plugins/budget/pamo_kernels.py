@@ -1,15 +1,14 @@
 """Kernels of passive-aggressive learning with max-out units.
 
-x (d,); v (capacity,), z and step (2 units,) are scratch; planes (capacity, 2 units) the two linear pieces of each
-unit, offsets (2 units,) their constants; output (units,) the weights of the units; seen (capacity,) and extent (2,)
-as `follow` keeps them.
+x (d,) a row; v (capacity,), z and step (2 units,) are scratch; planes (capacity, 2 units) the two linear pieces of
+each unit, offsets (2 units,) their constants; output (units,) the weights of the units; seen (capacity,) and extent
+(2,) as `follow` keeps them; out (2,) probabilities; C, C_units, gain (0: automatic).
 """
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
-
-import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
@@ -17,9 +16,7 @@ from onlinekit_plugins.random_features.gaussian import follow, into_probabilitie
 
 
 @kernel
-def score(
-    d: int, v: np.ndarray, z: np.ndarray, planes: np.ndarray, offsets: np.ndarray, output: np.ndarray, gain: float
-) -> float:
+def score(d, v, z, planes, offsets, output, gain):
     """v *= gain; f = D^(-1/2) sum_i output_i max(z_i, z_D+i), z = sum_j v_j planes_j + gain offsets."""
     D = output.shape[0]
     for i in range(2 * D):
@@ -37,33 +34,23 @@ def score(
 
 
 @kernel
-def gained(gain: float, extent: np.ndarray) -> float:
+def gained(gain, extent):
     """gain itself, or (m + 1)^(-1/2) when it is 0, m = mean |x|^2 of the scaled rows so far."""
     return gain if gain > 0.0 else 1.0 / math.sqrt(1.0 + extent[0])
 
 
 @kernel
-def learn(
-    x: np.ndarray,
-    y: int,
-    w: float,
-    v: np.ndarray,
-    z: np.ndarray,
-    step: np.ndarray,
-    stats: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    C: float,
-    C_units: float,
-    gain: float,
-) -> int:
+def aggression(C, loss, norm):
+    """min(C, loss / norm): the step of min |change|^2 / 2 + C hinge; 0 when nothing there can change f."""
+    return min(C, loss / norm) if norm > 0.0 else 0.0
+
+
+@kernel
+def learn(x, y, w, v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain):
     """Three passive-aggressive steps from the old values: the output, the left pieces and the right pieces.
 
-    Each is the projection onto y f >= 1 of its own problem, tau = min(C, loss / |df|^2), with df the derivative of f:
-    D^(-1/2) max(z_i, z_D+i) for the output, D^(-1/2) output_i (x, 1) for a piece that is the larger of its unit.
+    Each is the projection onto y f >= 1 of its own problem, tau = min(w C, loss / |df|^2), with df the derivative of
+    f: D^(-1/2) max(z_i, z_D+i) for the output, D^(-1/2) output_i (x, 1) for a piece that is the larger of its unit.
     """
     if not finite(x):
         return -1
@@ -86,10 +73,10 @@ def learn(
         else:
             of_output += z[D + i] * z[D + i]
             of_right += output[i] * output[i]
-    root = math.sqrt(D)
-    tau = sign * w * (min(C, loss * D / of_output) if of_output > 0.0 else 0.0) / root
-    left = sign * w * (min(C_units, loss * D / (norm * of_left)) if of_left > 0.0 else 0.0) / root
-    right = sign * w * (min(C_units, loss * D / (norm * of_right)) if of_right > 0.0 else 0.0) / root
+    root = sign / math.sqrt(D)
+    tau = root * aggression(w * C, loss, of_output / D)
+    left = root * aggression(w * C_units, loss, norm * of_left / D)
+    right = root * aggression(w * C_units, loss, norm * of_right / D)
     for i in range(D):
         larger = z[i] >= z[D + i]
         step[i] = left * output[i] if larger else 0.0
@@ -105,23 +92,8 @@ def learn(
 
 
 @kernel
-def predict(
-    x: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    z: np.ndarray,
-    step: np.ndarray,
-    stats: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    C: float,
-    C_units: float,
-    gain: float,
-) -> int:
-    """out (2,) = 1 - sigmoid(f), sigmoid(f); the winner's index, -1 when x is not finite."""
+def predict(x, out, v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain):
+    """out = 1 - sigmoid(f), sigmoid(f); the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
     present(x, stats, seen, v)
@@ -130,71 +102,21 @@ def predict(
 
 
 @kernel
-def learn_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    v: np.ndarray,
-    z: np.ndarray,
-    step: np.ndarray,
-    stats: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    C: float,
-    C_units: float,
-    gain: float,
-) -> None:
-    """learn for each row of X (n, d), y (n,), w (n,)."""
+def learn_rows(X, y, w, v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain):
+    """learn each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
         learn(X[t], y[t], w[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)
 
 
 @kernel
-def predict_rows(
-    X: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    z: np.ndarray,
-    step: np.ndarray,
-    stats: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    C: float,
-    C_units: float,
-    gain: float,
-) -> None:
-    """predict for each row of X (n, d) into winners (n,) and out (n, 2)."""
+def predict_rows(X, winners, out, v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain):
+    """predict each row of X (n, d) into winners (n,) and out (n, 2)."""
     for t in range(X.shape[0]):
         winners[t] = predict(X[t], out[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)
 
 
 @kernel
-def prequential_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    z: np.ndarray,
-    step: np.ndarray,
-    stats: np.ndarray,
-    planes: np.ndarray,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    C: float,
-    C_units: float,
-    gain: float,
-) -> None:
+def prequential_rows(X, y, w, winners, out, v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain):
     """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
         winners[t] = predict(X[t], out[t], v, z, step, stats, planes, offsets, output, seen, extent, C, C_units, gain)
