@@ -199,7 +199,8 @@ def measure(args: argparse.Namespace, file: Path) -> None:
             X, y = X[:2000], y[:2000]
         same = np.array([False, *(a == b for a, b in zip(y[1:], y[:-1], strict=True))])
         for library, learner, seed, run in cells(X, y, args.quick):
-            if (stream, library, learner, seed) in done or (args.learner and learner not in args.learner):
+            left_out = (args.learner and learner not in args.learner) or seed not in args.seed
+            if (stream, library, learner, seed) in done or left_out:
                 continue
             if time.monotonic() - start > 60.0 * args.minutes:
                 return
@@ -231,6 +232,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no new cell after so long")
     parser.add_argument("--stream", nargs="*")
     parser.add_argument("--learner", nargs="*")
+    parser.add_argument("--seed", nargs="*", type=int, default=SEEDS)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     name = "streams_quick" if args.quick else "streams"
