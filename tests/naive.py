@@ -377,7 +377,7 @@ class NaivePAMO(Margins):
         ]
         for part, slope, cap in zip((self.w, self.U, self.V), slopes, (self.C, *[self.C_units] * 2), strict=True):
             size = np.sum(slope**2)
-            if size > 0.0:
+            if size > 1e-30:
                 part += y * min(w * cap, loss / size) * slope
 
 

@@ -107,7 +107,7 @@ def test_no_weight_and_no_cap_makes_it_diverge(samples, C, standardize):
     for _ in range(20):
         for a, y, w in samples:
             model.learn_one({"a": a}, y, w=w)
-    assert all(np.abs(array).max() < 1e30 for array in model._arrays.values())
+    assert all(np.isfinite(array).all() for array in model._arrays.values())
     assert sum(model.predict_proba_one({"a": samples[0][0]}).values()) == pytest.approx(1.0)
 
 

@@ -41,8 +41,11 @@ def gained(gain, extent):
 
 @kernel
 def aggression(C, loss, norm):
-    """min(C, loss / norm): the step of min |change|^2 / 2 + C hinge; 0 when nothing there can change f."""
-    return min(C, loss / norm) if norm > 0.0 else 0.0
+    """min(C, loss / norm): the step of min |change|^2 / 2 + C hinge; 0 when next to nothing there changes f.
+
+    Without the last, units with weights near 0 would have to move without bound to move f.
+    """
+    return min(C, loss / norm) if norm > 1e-30 else 0.0
 
 
 @kernel
