@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
@@ -170,6 +172,15 @@ class ArrayState(base.MiniBatchClassifier):
         self._refresh()
         return index
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The kernels' arguments and the shapes were made from the parameters: a new value would count in part or never.
+        if "_args" in self.__dict__ and name in self.__dict__ and name in _parameters(type(self)):
+            raise AttributeError(
+                f"{name} is a parameter and fixed once the model exists; "
+                f"model.clone({{{name!r}: {value!r}}}, include_attributes=True) gives one with it that has learned as much"
+            )
+        super().__setattr__(name, value)
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         for derived in ("_args", "_pool", "_thin", "_schema", "_labels", "_n", "_few", "_learning", "_predicting"):
@@ -218,6 +229,11 @@ class ArrayState(base.MiniBatchClassifier):
             array = self._stats if name == "_stats" else self._arrays[name]
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
                 raise ValueError(f"array {name!r} is not of type {dtype} and shape {shape}")
+
+
+@cache
+def _parameters(kind: type) -> frozenset[str]:
+    return frozenset(inspect.signature(kind).parameters)
 
 
 def _enlarged(old: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

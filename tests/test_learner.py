@@ -202,3 +202,15 @@ def test_rows_without_a_label_bring_no_features(kind):
     assert batch.n_features == 0
     batch.learn_many(kind(X), [None, True, None])
     assert batch.n_features == (3 if kind is np.asarray else 1)
+
+
+def test_a_parameter_is_fixed_once_the_model_exists():
+    model = LogisticRegression(lr=0.1)
+    model.learn_one({"a": 1.0}, True)
+    with pytest.raises(AttributeError, match=r"lr is a parameter.*clone\(\{'lr': 0.5\}, include_attributes=True\)"):
+        model.lr = 0.5
+    faster = model.clone({"lr": 0.5}, include_attributes=True)
+    assert faster.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
+    for each in (model, faster):
+        each.learn_one({"a": 1.0}, True)
+    assert faster.predict_proba_one({"a": 1.0})[True] > model.predict_proba_one({"a": 1.0})[True]

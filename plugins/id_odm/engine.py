@@ -29,6 +29,7 @@ from onlinekit_plugins.id_odm import resolve_kernels as rk
 from onlinekit_plugins.id_odm import sample_kernels as one
 from onlinekit_plugins.id_odm.bulk import BulkSolver
 from onlinekit_plugins.id_odm.exchange_kernels import exchange
+from onlinekit_plugins.id_odm.fallback import descend
 from onlinekit_plugins.id_odm.memory import announce, fits
 
 BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
@@ -187,7 +188,7 @@ class Engine(BulkSolver):
             V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
             for a, slot in enumerate(slots.tolist()):
                 if not one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a]):
-                    exchange(self.K, P, V, M, C, slots[a : a + 1], NONE, NONE)
+                    exchange(self.K, P, V, M, C, self.top, slots[a : a + 1], 1, NONE, 0, NONE)
                     one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a])
             self._solve(c, NONE)
 
@@ -223,18 +224,20 @@ class Engine(BulkSolver):
     # -- solving -------------------------------------------------------------------------------------------
 
     def _solve(self, c: int, forced: np.ndarray, dying: int = 0) -> None:
-        V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
-        mode = rk.MONOTONE if self.force == "fallback" else rk.PIVOT
-        tol = self.tol
-        told = rk.resolve(self.K, P, V, M, C, self.top, forced, dying, tol, mode)
-        if self.force == "rebuild" and told == rk.SOLVED:
-            told = rk.STALE
-        for _ in range(5):
-            if told == rk.SOLVED:
+        state = self.K, self.P[c], self.V[c], self.M[c], self.C[c], self.top
+        stalls = -1 if self.force == "fallback" else rk.STALLS
+        tol, falls, rebuilds = self.tol, 0, 0
+        while rebuilds < 5:
+            told = rk.resolve(*state, forced, dying, tol, stalls)
+            forced, dying = NONE, 0
+            if told == rk.STALLED and falls < 3 and descend(*state, max(tol, self.C[c, k.NOISE])):
+                falls += 1
+                continue
+            if told == rk.SOLVED and (self.force != "rebuild" or rebuilds):
                 return
             self._rebuild(c)
-            told = rk.resolve(self.K, P, V, M, C, self.top, NONE, 0, tol, mode)
-            tol *= 10.0
+            tol *= 10.0 if rebuilds else 1.0
+            rebuilds += 1
         raise ArithmeticError(
             f"no exact solution to within {self.tol:g}: the kernel matrix is too large for its regularisation; "
             "scale the features or lower lam"

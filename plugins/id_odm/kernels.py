@@ -57,7 +57,8 @@ def place(
     dim = rows.shape[1]
     for a in range(slots.shape[0]):
         i = slots[a]
-        X[i, :dim] = rows[a]
+        for j in range(dim):
+            X[i, j] = rows[a, j]
         alive[i] = 1
         for j in range(top):
             if alive[j]:

@@ -78,7 +78,7 @@ def polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nda
         C[TURN] = (C[TURN] + SPOTS) % s
         if worst <= enough:
             return _lengthen(C, worst)
-    r, z = np.empty((1, s)), np.empty((1, s))
+    r, z = np.zeros((2, s)), np.empty((2, s))  # `times` takes rows by twos
     moved = longer = 0
     before = np.inf
     while True:

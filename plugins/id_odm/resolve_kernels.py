@@ -1,4 +1,4 @@
-"""From any active set to the exact minimiser: block pivoting, a finite fallback, refinement; arrays as in `kernels`.
+"""From any active set to the exact minimiser: block pivoting and refinement; arrays as in `kernels`.
 
 Exact state of one output: b = z on S with b >= 0 at the lower edge and b <= 0 at the upper one, and lo <= f <= hi
 outside S. Samples that break this by more than tol (in units of f) are infeasible.
@@ -14,7 +14,6 @@ from onlinekit_plugins.id_odm.kernels import (
     AT_HI,
     AT_LO,
     EVALUATIONS,
-    FALLBACKS,
     FREE,
     HI,
     IDLE,
@@ -34,10 +33,9 @@ from onlinekit_plugins.id_odm.kernels import (
 from onlinekit_plugins.id_odm.packed_kernels import dot
 from onlinekit_plugins.id_odm.polish_kernels import polish
 
-SOLVED, STALE, LOST = range(3)  # what resolve says: done, P must be built anew, no progress within the bound
-PIVOT, MONOTONE = range(2)  # start with block pivoting, or go to the fallback at once
+# What resolve says: done, P must be built anew, no progress within the bound, `fallback` must go on
+SOLVED, STALE, LOST, STALLED = range(4)
 STALLS = 3
-ROUNDS = 500
 
 
 @kernel
@@ -89,59 +87,15 @@ def crossed(V: np.ndarray, M: np.ndarray, j: int, tol: float) -> bool:
 
 
 @kernel
-def _monotone(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float) -> bool:
-    """Dual active-set method: the dual objective falls from round to round, so no active set comes twice.
-
-    A sign-feasible b goes towards z until a member reaches 0 and leaves; at b = z the violators enter on the side
-    seen there - a side seen after another one entered would not be a descent direction. False after ROUNDS.
-    """
-    C[FALLBACKS] += 1.0
-    b = np.zeros(top)
-    for j in range(top):
-        if M[STATUS, j] >= AT_LO and not crossed(V, M, j, 0.0):
-            b[j] = V[B, j]
-    slots, sides = np.empty(top, np.int64), np.empty(top, np.int64)
-    one, nothing = np.empty(1, np.int64), np.empty(0, np.int64)
-    for _ in range(ROUNDS):
-        while True:
-            step, blocker = 1.0, -1
-            for p in range(int(C[SIZE])):
-                j = M[MEMBER, p]
-                if crossed(V, M, j, tol):
-                    sign = 1.0 if M[STATUS, j] == AT_LO else -1.0
-                    have = max(sign * b[j], 0.0)
-                    ratio = have / (have - sign * V[B, j])
-                    if blocker < 0 or ratio < step:
-                        step, blocker = ratio, j
-            for p in range(int(C[SIZE])):
-                j = M[MEMBER, p]
-                b[j] += step * (V[B, j] - b[j])
-            if blocker < 0:
-                break
-            b[blocker] = 0.0
-            one[0] = blocker
-            exchange(K, P, V, M, C, one, nothing, nothing)
-        found = outside(K, V, M, C, top, tol, slots, sides)
-        if found == 0:
-            return True
-        for a in range(found):
-            j = slots[a]
-            value = evaluate(K, V, C, top, j)
-            if (sides[a] == AT_LO and value < V[LO, j] - tol) or (sides[a] == AT_HI and value > V[HI, j] + tol):
-                b[j] = 0.0
-                exchange(K, P, V, M, C, nothing, slots[a : a + 1], sides[a : a + 1])
-    return False
-
-
-@kernel
 def resolve(
     K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
-    forced: np.ndarray, dying: int, tol: float, mode: int,
+    forced: np.ndarray, dying: int, tol: float, stalls: int,
 ) -> int:  # fmt: skip
-    """The exact minimiser after any change of samples; SOLVED, STALE or LOST.
+    """The exact minimiser after any change of samples; SOLVED, STALE, LOST or STALLED.
 
     Parameters: forced (m,) slots that leave S in the first exchange, the first `dying` of them for good; tol >= 0
-    in units of f; mode PIVOT or MONOTONE. Violators among the new samples enter in that same first exchange.
+    in units of f; stalls: rounds without fewer infeasible samples that are allowed. Violators among the new samples
+    enter in that same first exchange.
     """
     slots, sides = np.empty(top, np.int64), np.empty(top, np.int64)
     leaving = np.empty(top, np.int64)
@@ -154,8 +108,7 @@ def resolve(
         elif a < dying:
             M[STATUS, j] = FREE
     first = forced.shape[0] > 0
-    best, stalls = top + 1, 0
-    tries = falls = 0
+    best, stalled, tries = top + 1, 0, 0
     while True:
         edge = max(tol, C[NOISE])
         flips = 0
@@ -184,19 +137,16 @@ def resolve(
         if count > 0 or first:
             if not first:
                 if count < best:
-                    best, stalls = count, 0
+                    best, stalled = count, 0
                 else:
-                    stalls += 1
-            if count > 0 and (first or (stalls <= STALLS and mode == PIVOT)):
-                exchange(K, P, V, M, C, leaving[:nl], slots[:ne], sides[:ne])
-                for a in range(dying):
-                    M[STATUS, forced[a]] = FREE
-            elif count > 0:
-                falls += 1
-                if falls > 3 or not _monotone(K, P, V, M, C, top, edge):
-                    return LOST
+                    stalled += 1
+                if stalled > stalls:
+                    return STALLED
             first = False
             if count > 0:
+                exchange(K, P, V, M, C, top, leaving, nl, slots, ne, sides)
+                for a in range(dying):
+                    M[STATUS, forced[a]] = FREE
                 continue
         told = polish(K, P, V, M, C, top, tol)
         if told == 2:
@@ -206,4 +156,4 @@ def resolve(
         tries += 1
         if tries > 20:
             return LOST
-        best, stalls = top + 1, 0
+        best, stalled = top + 1, 0

@@ -1,4 +1,4 @@
-"""Sums of loss gradients, compensated, each coordinate with a bound of its rounding error."""
+"""Margins and sums of loss gradients, each with a bound of its rounding error."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .gradient_kernels import sum_dense, sum_sparse
+from .gradient_kernels import margins_dense, margins_sparse, sum_dense, sum_sparse
 from .losses import UNIT
+from .rows import unsigned
 
 # Gradients (d,) are carried in long double: 64 bits on x86, and no worse than double anywhere.
 LONG = np.longdouble
@@ -18,34 +19,70 @@ UNIT_LONG = max(float(np.finfo(LONG).eps) / 2, 2.0**-64)
 
 @dataclass
 class LossSum:
-    """Sum_i phi'(z_i) x_i (long double, (d,)) with its error (d,); z, phi'(z) (n,), and sum phi(z_i)."""
+    """Sum_i phi'(z_i) x_i (long double, (d,)) with its error (d,); z, its error, phi'(z) (n,), and sum phi(z_i)."""
 
     gradient: np.ndarray
     error: np.ndarray
     z: np.ndarray
+    z_error: np.ndarray
     slope: np.ndarray
     value: float
     value_error: float
 
 
-def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None) -> LossSum:
-    """The sum over the rows sign_i rows_i (n, d), dense or CSR, at w (d,), in one pass without a copy.
+def margins(rows: Any, w: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """z_i = sign_i x_i.w of rows (n, d), dense or CSR; size_i = sum_j |x_ij w_j|; and a bound of z's error, (n,) each."""
+    z, size = np.empty((2, rows.shape[0]))
+    if sp.issparse(rows):
+        length = np.diff(rows.indptr).astype(float)
+        margins_sparse(unsigned(rows.indptr), unsigned(rows.indices), rows.data, sign, w, z, size)
+    else:
+        length = np.empty(len(rows))
+        margins_dense(np.ascontiguousarray(rows), sign, w, z, size, length)
+    # Products and sums are rounded once a non-zero.
+    return z, size, (length + 2) * (1.01 * UNIT) * size
 
-    The sums are compensated: error_j is a few units of sum |x_ij| (|phi'| + beta sum |x_ik w_k|) for any n and d.
+
+def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None) -> LossSum:
+    """The sum over the rows sign_i rows_i (n, d), dense or CSR, at w (d,), without a copy of the rows.
+
+    Blocks of rows are summed plainly and their sums with compensation: error_j is some tens of units of
+    sum |x_ij| (|phi'| + beta sum |x_ik w_k|) for any n and d.
     """
     n, d = rows.shape
     sign = np.ones(n) if sign is None else sign
-    high, low, error = np.zeros((3, d))
-    z, slope, terms = np.empty(n), np.empty(n), np.zeros(6)
-    squared = loss == "squared_hinge"
+    z, _, off = margins(rows, w, sign)
+    slope, slope_error, value, value_error = _terms(loss, z, off)
+    # A block's end costs d: many features with few non-zeros need longer blocks.
+    block = 64 if not sp.issparse(rows) else max(64, d * n // (rows.nnz + 1))
+    high, low, part, error = np.zeros((4, d))
+    # A product and at most ``block`` sums are rounded.
+    along, doubt = sign * slope, slope_error + (min(block, n) + 4) * UNIT * np.abs(slope)
     if sp.issparse(rows):
-        sum_sparse(
-            rows.indptr, rows.indices, rows.data, sign, w, squared, high, low, error, z, slope, terms
-        )  # fmt: skip
+        indptr, indices = unsigned(rows.indptr), unsigned(rows.indices)
+        sum_sparse(indptr, indices, rows.data, along, doubt, block, high, low, part, error)
     else:
-        rows = np.ascontiguousarray(rows)
-        sum_dense(rows, sign, w, squared, high, low, error, z, slope, terms)
+        sum_dense(np.ascontiguousarray(rows), along, doubt, block, high, low, part, error)
     # The compensation and the error's own sum are rounded as well, n times.
     error *= 1 + 8 * UNIT * (n + 8)
     error += UNIT_LONG * np.abs(high)
-    return LossSum(high.astype(LONG) + low, error, z, slope, float(terms[0]), float(terms[1]))
+    total, total_error = float(value.sum()), float(value_error.sum())
+    return LossSum(
+        high.astype(LONG) + low, error, z, off, slope, total, total_error * (1 + 1e-9) + 64 * UNIT * total
+    )  # fmt: skip
+
+
+def _terms(loss: str, z: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """phi'(z), its error, phi(z), its error, (n,) each, for margins z off by at most ``off``."""
+    if loss == "squared_hinge":
+        t = 1.0 - z
+        rough = 1.01 * (UNIT * np.abs(t) + off)
+        t = np.maximum(t, 0.0)
+        return -2.0 * t, 2.0 * rough, t * t, rough * (2.0 * t + rough) + 2.0 * UNIT * t * t
+    e = np.exp(-np.abs(z))
+    rest = 1.0 / (1.0 + e)
+    size = np.where(z > 0.0, e * rest, rest)
+    value = np.log1p(e) - np.minimum(z, 0.0)
+    # |phi''| <= |phi'|, and exp, log1p and the division are right to some units.
+    doubt = size * (1.01 * off) + off * off
+    return -size, 16.0 * UNIT * size + doubt, value, 16.0 * UNIT * value + doubt

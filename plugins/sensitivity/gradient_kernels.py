@@ -1,95 +1,82 @@
-"""One pass over rows: margins, slopes and the gradient, in compensated double precision (pure nopython functions)."""
-
-import math
+"""Passes over rows: margins, and sums of rows by blocks with compensated totals (pure nopython functions)."""
 
 import numpy as np
 
 from onlinekit.jit import kernel
 
-_U = 2.0**-53
+
+@kernel
+def margins_dense(
+    rows: np.ndarray, sign: np.ndarray, w: np.ndarray, z: np.ndarray, size: np.ndarray, length: np.ndarray
+) -> int:
+    """z_i = sign_i sum_j x_ij w_j, size_i = sum_j |x_ij w_j|, length_i non-zeros; rows (n, d), w (d,), others (n,)."""
+    for i in range(rows.shape[0]):
+        total, reach, count = 0.0, 0.0, 0.0
+        for j in range(rows.shape[1]):
+            x = rows[i, j]
+            if x != 0.0:
+                p = x * w[j]
+                total += p
+                reach += abs(p)
+                count += 1.0
+        z[i], size[i], length[i] = sign[i] * total, reach, count
+    return 0
 
 
 @kernel
-def sum_error(a: float, b: float, t: float) -> float:
-    """a + b - t exactly, t = fl(a + b) (Knuth's sum)."""
-    part = t - a
-    return (a - (t - part)) + (b - part)
+def margins_sparse(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    sign: np.ndarray,
+    w: np.ndarray,
+    z: np.ndarray,
+    size: np.ndarray,
+) -> int:
+    """The same over CSR rows, unsigned indices: equal to the bit."""
+    for i in range(len(indptr) - 1):
+        total, reach = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            p = data[k] * w[indices[k]]
+            total += p
+            reach += abs(p)
+        z[i], size[i] = sign[i] * total, reach
+    return 0
 
 
 @kernel
-def loss_terms(squared: bool, high: float, low: float, size: float, length: float, out: np.ndarray) -> int:
-    """phi, phi' and their errors at the margin high + low: out = (phi, error, phi', error, z).
-
-    |high + low - z| <= u size + 4 (length + 2)^2 u^2 size, size = sum |x_j w_j|: rounded products, summed as in
-    Ogita, Rump and Oishi's sum2.
-    """
-    z = high + low
-    tail = (1.01 + 4.0 * (length + 2.0) * (length + 2.0) * _U) * _U * size
-    if squared:
-        t = (1.0 - high) - low
-        # 1 - high is rounded once and the rest once more.
-        rough = 2.0 * _U * (abs(t) + abs(low)) + tail
-        t = max(t, 0.0)
-        out[0], out[1] = t * t, 2.0 * t * rough + rough * rough + 2.0 * _U * t * t
-        out[2], out[3] = -2.0 * t, 2.0 * rough
-    else:
-        off = 2.0 * _U * abs(z) + tail
-        e = math.exp(-abs(z))
-        slope = -e / (1.0 + e) if z > 0.0 else -1.0 / (1.0 + e)
-        value = math.log1p(e) + max(-z, 0.0)
-        # |phi''| <= |phi'|, and exp, log1p and the division are right to a few units.
-        out[0], out[1] = value, 8.0 * _U * value + abs(slope) * off * 1.01 + off * off
-        out[2], out[3] = slope, abs(slope) * (8.0 * _U + 1.01 * off) + off * off
-    out[4] = z
+def close_block(high: np.ndarray, low: np.ndarray, part: np.ndarray) -> int:
+    """High + low += part, part = 0, (d,) each: Knuth's sum, its error kept in low."""
+    for j in range(len(high)):
+        a, b = high[j], part[j]
+        t = a + b
+        q = t - a
+        low[j] += (a - (t - q)) + (b - q)
+        high[j], part[j] = t, 0.0
     return 0
 
 
 @kernel
 def sum_dense(
     rows: np.ndarray,
-    sign: np.ndarray,
-    w: np.ndarray,
-    squared: bool,
+    along: np.ndarray,
+    off: np.ndarray,
+    block: int,
     high: np.ndarray,
     low: np.ndarray,
+    part: np.ndarray,
     error: np.ndarray,
-    z: np.ndarray,
-    slope: np.ndarray,
-    terms: np.ndarray,
 ) -> int:
-    """Sums over sign_i rows_i (n, d) at w (d,): gradient = high + low -+ error (d,); z, slope (n,).
-
-    terms (6,) is scratch; on return terms[0] = sum phi and terms[1] its error.
-    """
-    value, rest, doubt = 0.0, 0.0, 0.0
-    for i in range(rows.shape[0]):
-        zh, zl, size, length = 0.0, 0.0, 0.0, 0.0
+    """High + low = sum_i along_i x_i and error = sum_i off_i |x_i|, (d,) each; ``block`` rows are summed plainly."""
+    n = rows.shape[0]
+    for i in range(n):
+        a, e = along[i], off[i]
         for j in range(rows.shape[1]):
             x = rows[i, j]
-            if x != 0.0:
-                p = x * w[j]
-                t = zh + p
-                zl += sum_error(zh, p, t)
-                zh = t
-                size += abs(p)
-                length += 1.0
-        s = sign[i]
-        loss_terms(squared, s * zh, s * zl, size, length, terms)
-        t = value + terms[0]
-        rest += sum_error(value, terms[0], t)
-        value = t
-        doubt += terms[1]
-        z[i], slope[i] = terms[4], terms[2]
-        along, off = s * terms[2], terms[3] + 2.0 * _U * abs(terms[2])
-        for j in range(rows.shape[1]):
-            x = rows[i, j]
-            if x != 0.0:
-                p = along * x
-                t = high[j] + p
-                low[j] += sum_error(high[j], p, t)
-                high[j] = t
-                error[j] += abs(x) * off
-    terms[0], terms[1] = value + rest, doubt + 4.0 * _U * value
+            part[j] += a * x
+            error[j] += abs(x) * e
+        if (i + 1) % block == 0 or i == n - 1:
+            close_block(high, low, part)
     return 0
 
 
@@ -98,40 +85,23 @@ def sum_sparse(
     indptr: np.ndarray,
     indices: np.ndarray,
     data: np.ndarray,
-    sign: np.ndarray,
-    w: np.ndarray,
-    squared: bool,
+    along: np.ndarray,
+    off: np.ndarray,
+    block: int,
     high: np.ndarray,
     low: np.ndarray,
+    part: np.ndarray,
     error: np.ndarray,
-    z: np.ndarray,
-    slope: np.ndarray,
-    terms: np.ndarray,
 ) -> int:
-    """The same over CSR rows without duplicate entries."""
-    value, rest, doubt = 0.0, 0.0, 0.0
-    for i in range(len(indptr) - 1):
-        zh, zl, size = 0.0, 0.0, 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            p = data[k] * w[indices[k]]
-            t = zh + p
-            zl += sum_error(zh, p, t)
-            zh = t
-            size += abs(p)
-        s = sign[i]
-        loss_terms(squared, s * zh, s * zl, size, float(indptr[i + 1] - indptr[i]), terms)
-        t = value + terms[0]
-        rest += sum_error(value, terms[0], t)
-        value = t
-        doubt += terms[1]
-        z[i], slope[i] = terms[4], terms[2]
-        along, off = s * terms[2], terms[3] + 2.0 * _U * abs(terms[2])
-        for k in range(indptr[i], indptr[i + 1]):
-            j, x = indices[k], data[k]
-            p = along * x
-            t = high[j] + p
-            low[j] += sum_error(high[j], p, t)
-            high[j] = t
-            error[j] += abs(x) * off
-    terms[0], terms[1] = value + rest, doubt + 4.0 * _U * value
+    """The same over CSR rows, unsigned indices."""
+    n = len(indptr) - 1
+    for i in range(n):
+        a, e = along[i], off[i]
+        if a != 0.0 or e != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                j, x = indices[k], data[k]
+                part[j] += a * x
+                error[j] += abs(x) * e
+        if (i + 1) % block == 0 or i == n - 1:
+            close_block(high, low, part)
     return 0

@@ -6,7 +6,8 @@ import numpy as np
 
 from onlinekit.jit import kernel
 
-_B = np.uint64(0x94D049BB133111EB)
+_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_OFFSET = np.uint64(0x5851F42D4C957F2D)
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
@@ -99,15 +100,27 @@ def digest_dense(bits, odd, flip, out):
 
 @kernel
 def digest_sparse(indptr, indices, bits, odd, flip, out):
-    """The digests of CSR rows: equal to digest_dense of the same rows; odd (d,) by column."""
+    """The digests of CSR rows, unsigned indices: equal to digest_dense of the same rows; odd (d,) by column."""
     for i in range(len(indptr) - 1):
         first, second = _ZERO, _ZERO
         for k in range(indptr[i], indptr[i + 1]):
-            if bits[k] << _ONE != _ZERO:
-                h = hash_value(bits[k] ^ flip[i], odd[indices[k]])
-                first += h
-                second += (h << _S32) | (h >> _S32)
+            h = hash_value(bits[k] ^ flip[i], odd[indices[k]])
+            h = h if bits[k] << _ONE != _ZERO else _ZERO
+            first += h
+            second += (h << _S32) | (h >> _S32)
         out[i, 0], out[i, 1] = first, second
+    return 0
+
+
+@kernel
+def sum_mixed(table, out):
+    """Out (2,) = sums over the rows of table (n, 2) uint64 of its mixed values (the finaliser of splitmix64)."""
+    for i in range(table.shape[0]):
+        for j in range(2):
+            x = table[i, j] + _OFFSET
+            x = (x ^ (x >> _S30)) * _A
+            x = (x ^ (x >> _S27)) * _B
+            out[j] += x ^ (x >> _S31)
     return 0
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .kernels import digest_dense, digest_sparse
+from .kernels import digest_dense, digest_sparse, sum_mixed
+
+
+def unsigned(index: np.ndarray) -> np.ndarray:
+    """A view of CSR's indices that kernels read without asking for negative ones: twice as fast."""
+    return index.view(np.uint32 if index.itemsize == 4 else np.uint64)
 
 
 def digests(rows: Any, sign: np.ndarray | None = None) -> np.ndarray:
@@ -17,13 +23,19 @@ def digests(rows: Any, sign: np.ndarray | None = None) -> np.ndarray:
     out, flip = np.empty((n, 2), dtype=np.uint64), np.zeros(n, dtype=np.uint64)
     if sign is not None:
         flip[sign < 0] = np.uint64(1 << 63)
-    # One random odd multiplier a column, the same in every process.
-    odd = _mixed(np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+    odd = _multipliers(d)
     if sp.issparse(rows):
-        digest_sparse(rows.indptr, rows.indices, rows.data.view(np.uint64), odd, flip, out)
+        bits = rows.data.view(np.uint64)
+        digest_sparse(unsigned(rows.indptr), unsigned(rows.indices), bits, odd, flip, out)
     else:
         digest_dense(np.ascontiguousarray(rows).view(np.uint64), odd, flip, out)
     return out
+
+
+@lru_cache(maxsize=16)
+def _multipliers(d: int) -> np.ndarray:
+    """One random odd multiplier a column, the same in every process, (d,) uint64."""
+    return _mixed(np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:
@@ -35,13 +47,14 @@ def _mixed(x: np.ndarray) -> np.ndarray:
 
 def keys(table: np.ndarray) -> list[bytes]:
     """The digests as dictionary keys."""
-    raw = table.tobytes()
-    return [raw[i : i + 16] for i in range(0, len(raw), 16)]
+    return table.view("V16").ravel().tolist()
 
 
 def fingerprint(table: np.ndarray) -> np.ndarray:
     """A sum (2,) uint64 over the rows, in any order: two equal sums mean the same multiset of rows."""
-    return np.asarray(_mixed(table + np.uint64(0x5851F42D4C957F2D)).sum(axis=0, dtype=np.uint64))
+    out = np.zeros(2, dtype=np.uint64)
+    sum_mixed(table, out)
+    return out
 
 
 def pack_counter(counter: Counter[bytes]) -> tuple[np.ndarray, np.ndarray]:
