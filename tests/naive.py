@@ -584,16 +584,17 @@ class NaiveMPUFOGD:
 
 # kernel-experts
 class NaiveExperts:
-    """The three experts with whole matrices, and the vote; rows must be standardised, y is a class index."""
+    """The four experts with whole matrices and lists, and the vote; rows must be standardised, y is a class index."""
 
     def __init__(self, u: np.ndarray, eta1: float, eta2: float, scale: float, classes: int, rotation: float,
-                 few: int, forgetting: float) -> None:  # fmt: skip
+                 few: int, forgetting: float, window: int) -> None:  # fmt: skip
+        self.window, self.rows = window, []
         self.mpu = NaiveMPUFOGD(u, np.zeros(len(u)), eta1, eta2, 0.0, scale, classes, True, rotation, None, True)
         outputs = len(self.mpu.w)
         self.few, self.forgetting, self.scale = few, forgetting, scale
         self.recursive, self.inverse = np.zeros((outputs, 2 * few)), np.eye(2 * few) / 0.1
         self.linear, self.intercept = np.zeros((outputs, u.shape[1])), np.zeros(outputs)
-        self.trust = np.full(3, 0.5)
+        self.trust = np.full(4, 0.5)
 
     def scores(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         phi = self.mpu.map(x)[0]
@@ -601,10 +602,19 @@ class NaiveExperts:
         part = np.append(phi[: self.few], phi[half : half + self.few]) / self.scale / math.sqrt(self.few)
         return part, [self.mpu.w @ phi, self.recursive @ part, self.linear @ x + self.intercept]
 
+    def neighbours(self, x: np.ndarray) -> np.ndarray:
+        """Shares of the classes among the five nearest of the last rows, the newest first at a tie."""
+        say = np.zeros(max(2, len(self.linear)))
+        newest_first = [(math.dist(x, row), w, y) for row, w, y in reversed(self.rows[-self.window :])]
+        for distance, w, y in sorted(newest_first, key=lambda entry: round(entry[0], 9))[:5]:
+            say[y] += w / (1e-9 + distance)
+        return say / say.sum() if self.rows else np.full(len(say), 1.0 / len(say))
+
     def proba(self, x: np.ndarray) -> np.ndarray:
-        _, scores = self.scores(self.mpu.scaled(x))
+        x = self.mpu.scaled(x)
+        _, scores = self.scores(x)
         share = np.exp(20.0 * self.trust)
-        result = np.zeros(max(2, len(self.linear)))
+        result = share[3] / share.sum() * self.neighbours(x)
         for h, f in enumerate(scores):
             sharp = (1.0, 3.0, 1.0)[h]
             f = np.array([0.0, sharp * f[0]]) if len(f) == 1 else (2.0 * sharp if h == 1 else 1.0) * f
@@ -622,6 +632,8 @@ class NaiveExperts:
         outputs = len(self.linear)
         signs = np.array([1.0 if y == 1 else -1.0]) if outputs == 1 else np.where(np.arange(outputs) == y, 1.0, -1.0)
         winners = [int(f[0] > 0) if outputs == 1 else int(np.argmax(f)) for f in scores]
+        winners.append(int(np.argmax(self.neighbours(x))))
+        self.rows.append((x, w, y))
         self.trust += 0.01 * (np.array(winners) == y) - 0.01 * self.trust
         v = self.inverse @ phi
         c = self.forgetting / w + phi @ v

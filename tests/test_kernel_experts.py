@@ -29,7 +29,9 @@ def rows(n=150, d=4, seed=0, classes=2):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("door", ["one", "many", "prequential"])
-@pytest.mark.parametrize("params", [{}, {"beta": 0.05}, {"forgetting": 0.9}, {"n_components": 110}], ids=str)
+@pytest.mark.parametrize(
+    "params", [{}, {"beta": 0.05}, {"forgetting": 0.9}, {"n_components": 110}, {"window": 40}, {"window": 3}], ids=str
+)
 def test_the_naive_reference(classes, door, params):
     X, y = rows(classes=classes)
     labels = range(classes) if classes > 2 else (False, True)
@@ -37,7 +39,8 @@ def test_the_naive_reference(classes, door, params):
     model._grow_features(range(4))
     scale, eta1, eta2, _, rotation, forgetting = model._hyper()
     few = min(100, model.n_components)
-    naive = NaiveExperts(model._arrays["directions"][:4].T, eta1, eta2, scale, classes, rotation, few, forgetting)
+    u = model._arrays["directions"][:4].T
+    naive = NaiveExperts(u, eta1, eta2, scale, classes, rotation, few, forgetting, model.window)
     want, got = [], None
     for x, label in zip(X, y, strict=True):
         want.append(naive.proba(x))

@@ -18,19 +18,11 @@ from onlinekit_plugins.random_features.core_kernels import (
     look,
 )
 from onlinekit_plugins.random_features.fma import fused
-from onlinekit_plugins.random_features.rows_kernels import gather, note, squared
+from onlinekit_plugins.random_features.rows_kernels import gather, note, spread, squared
 from onlinekit_plugins.random_features.sigma_kernels import follow
 
 BLOCK = 32  # rows a block
 TILE = 256  # columns a piece of a product
-
-
-@fused
-def spread(m: int, cells: np.ndarray, row: np.ndarray) -> None:
-    """row (d,) from the m entries in cells."""
-    row[:] = 0.0
-    for e in range(m):
-        row[int(cells[2, e])] = cells[1, e]
 
 
 @fused

@@ -1,8 +1,9 @@
-"""Three experts on one map of random features, and a vote by their recent success."""
+"""Three experts on one map of random features, the nearest of the last rows, and a vote by recent success."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -10,28 +11,34 @@ import numpy as np
 from onlinekit_plugins.random_features import experts_kernels
 from onlinekit_plugins.random_features.base import RandomFeatureClassifier
 from onlinekit_plugins.random_features.core_kernels import COLLAPSED
-from onlinekit_plugins.random_features.experts_core_kernels import RIDGE
+from onlinekit_plugins.random_features.experts_core_kernels import EXPERTS, RIDGE
+from onlinekit_plugins.random_features.neighbours_kernels import NEAREST
 
 LEAST_SQUARES = 100  # directions that the least-squares expert uses at most
 
 
 class KernelExpertsClassifier(RandomFeatureClassifier):
-    """Online kernel classification by three experts that share random Fourier features (our own combination).
+    """Online kernel classification by experts on random Fourier features and on the last rows (our own combination).
 
     The experts, each strong where the others are weak, learn every sample:
 
     - mpu-fogd on phi = (cos U x, sin U x), whose steps move U as well: follows nonlinear classes at any width;
     - recursive least squares with forgetting on the first 100 directions of the same phi, targets +-1: finds in a few
       hundred samples what gradient steps need thousands for, and costs most of the time, O(R^2) with R <= 200;
-    - passive-aggressive on x itself: the fastest to follow, and right where the classes are near to linear.
+    - passive-aggressive on x itself: the fastest to follow, and right where the classes are near to linear;
+    - the 5 nearest of the last `window` rows, each with the say w / distance: right where classes are many small
+      clusters or where what was true a while ago is not any more. O(window d) a row.
 
     p(y | x) = sum_h v_h p_h(y | x), v_h ~ exp(20 a_h), a_h the share of right answers of expert h with weight 0.99^age,
     p_h the sigmoid or softmax of its scores (three times those of the least squares, six times with more than two
-    classes). The probabilities are mixtures of uncalibrated ones.
+    classes), or the shares of the neighbours' say. The probabilities are mixtures of uncalibrated ones.
 
     The least squares keep P = inverse of the weighted Gram matrix, starting as I / 0.1. Where dividing it by the
     forgetting factor would make its trace larger than at the start, that is left out, so directions that the data do
-    not excite cannot wind up. Standardised values are clipped at 5 deviations, as in mpu-fogd.
+    not excite cannot wind up. Standardised values are clipped at 5 deviations, as in mpu-fogd. Rows are kept scaled as
+    they were when learned, so the memory is 8 (window + n_components) bytes a feature. Rows with few entries cost what
+    full ones do, since every distance takes all features; and models cannot be merged, since inverses and rows kept
+    have no average.
 
     Parameters
     ----------
@@ -45,6 +52,8 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
         Largest change of any u_i . x by one step, in radians.
     forgetting
         Of the least squares, a sample: 0.999 remembers about 1,000 samples, 1 all.
+    window
+        Number of last rows that the nearest are looked for in.
     sigma
         Kernel width: a number, "auto" or "median", see MPUFOGDClassifier.
     standardize
@@ -71,7 +80,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
     >>> [model.predict_one({"a": a, "b": b}) for a, b in [(1, 1), (1, -1), (-1, 1), (-1, -1)]]
     [True, False, False, True]
     >>> sorted(model.trust)
-    ['least-squares', 'linear', 'mpu-fogd']
+    ['least-squares', 'linear', 'mpu-fogd', 'nearest']
 
     References
     ----------
@@ -85,7 +94,10 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
         "inverse": ("few", "few"),
         "linear": ("outputs", "features"),
         "intercept": ("outputs",),
-        "trust": (3,),
+        "memory": ("features", "window"),
+        "marks": (2, "window"),
+        "kept": (1,),
+        "trust": (EXPERTS,),
     }
     kernels = experts_kernels
     sparse = False
@@ -97,6 +109,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
         beta: float = 1e-3,
         max_rotation: float = 0.1,
         forgetting: float = 0.999,
+        window: int = 1000,
         sigma: float | str = "auto",
         standardize: bool = True,
         seed: int = 1,
@@ -111,10 +124,13 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
             raise ValueError(f"max_rotation must be positive (inf for no limit), not {max_rotation!r}")
         if not 0.5 <= forgetting <= 1.0:
             raise ValueError(f"forgetting must be between 0.5 and 1, not {forgetting!r}")
+        if not (isinstance(window, numbers.Integral) and window >= 1):
+            raise ValueError(f"window must be a whole number of at least 1, not {window!r}")
         self.alpha = alpha
         self.beta = beta
         self.max_rotation = max_rotation
         self.forgetting = forgetting
+        self.window = window
         super().__init__(n_components, sigma, "sincos", standardize, "float64", seed, None, classes, on_invalid)
         inverse = self._arrays["inverse"]
         inverse[:] = np.eye(len(inverse)) / RIDGE
@@ -123,14 +139,16 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
     @property
     def trust(self) -> dict[str, float]:
         """Expert -> running share of right answers, by which it has its say."""
-        return dict(zip(("mpu-fogd", "least-squares", "linear"), self._arrays["trust"].tolist(), strict=True))
+        names = ("mpu-fogd", "least-squares", "linear", "nearest")
+        return dict(zip(names, self._arrays["trust"].tolist(), strict=True))
 
     def _sizes(self) -> dict[str, int]:
-        return {**super()._sizes(), "few": 2 * min(self.n_components, LEAST_SQUARES)}
+        return {**super()._sizes(), "few": 2 * min(self.n_components, LEAST_SQUARES), "window": self.window}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
-        votes = np.zeros((4, max(2, self._outputs())))
-        return (*super()._scratch(), votes, np.zeros((2, self._sizes()["few"])), np.zeros(3, np.int64))
+        votes = np.zeros((EXPERTS + 1, max(2, self._outputs())))
+        squares, winners = np.zeros((2, self._sizes()["few"])), np.zeros(EXPERTS, np.int64)
+        return (*super()._scratch(), votes, squares, winners, np.zeros((3, max(self.window, NEAREST))))
 
     def _hyper(self) -> tuple[float, ...]:
         d = self.n_components

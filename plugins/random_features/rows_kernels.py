@@ -94,6 +94,14 @@ def note_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray, sample:
 
 
 @fused
+def spread(m: int, cells: np.ndarray, row: np.ndarray) -> None:
+    """row (d,) from the m entries in cells."""
+    row[:] = 0.0
+    for e in range(m):
+        row[int(cells[2, e])] = cells[1, e]
+
+
+@fused
 def squared(m: int, cells: np.ndarray) -> float:
     """|x|^2 of the scaled row."""
     total = 0.0
