@@ -188,7 +188,7 @@ class Engine(BulkSolver):
             V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
             for a, slot in enumerate(slots.tolist()):
                 if not one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a]):
-                    exchange(self.K, P, V, M, C, self.top, slots[a : a + 1], 1, NONE, 0, NONE)
+                    exchange(self.K, P, V, M, C, self.top, slots[a : a + 1], NONE, NONE)
                     one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a])
             self._solve(c, NONE)
 

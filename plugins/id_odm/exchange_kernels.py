@@ -91,19 +91,20 @@ def shift(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int,
 @kernel
 def exchange(
     K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
-    leaving: np.ndarray, nl: int, entering: np.ndarray, ne: int, sides: np.ndarray,
+    leaving: np.ndarray, entering: np.ndarray, sides: np.ndarray,
 ) -> None:  # fmt: skip
-    """The first nl slots of `leaving` leave S, the first ne of `entering` enter it at `sides`, BLOCK at a time.
+    """Slots `leaving` (nl,) leave S and `entering` (ne,) enter it at `sides` (ne,), BLOCK at a time.
 
     V[F] must be fresh for those that enter. Leaving D: g = P_DD^-1 z_D, z -= P_:D g, P -= P_:D P_DD^-1 P_D:.
     Entering E: q = K_SE, v = P q, Sigma = K_EE + diag(il_E) - q'v, z_E = Sigma^-1 (t_E - q'z), z -= v z_E,
     P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added.
     """
+    nl, ne = leaving.shape[0], entering.shape[0]
     for begin in range(0, max(nl, ne), BLOCK):
-        s, l, m = int(C[SIZE]), min(BLOCK, max(0, nl - begin)), min(BLOCK, max(0, ne - begin))
-        D, E = leaving[begin : begin + l], entering[begin : begin + m]
-        # Rows: factors of the change of P (l leave, m enter, zeros up to a multiple of 4), q (m, even), z, z before.
-        terms, spare = (l + m + 3) // 4 * 4, l + (m + 1) // 2 * 2
+        s, r, m = int(C[SIZE]), min(BLOCK, max(0, nl - begin)), min(BLOCK, max(0, ne - begin))
+        D, E = leaving[begin : begin + r], entering[begin : begin + m]
+        # Rows: factors of the change of P (r leave, m enter, zeros up to a multiple of 4), q (m, even), z, z before.
+        terms, spare = (r + m + 3) // 4 * 4, r + (m + 1) // 2 * 2
         at_q = max(terms, spare)
         work = np.zeros((at_q + (m + 1) // 2 * 2 + 2, s))
         z, old = work[-2], work[-1]
@@ -112,41 +113,41 @@ def exchange(
         # ||dw||^2 = db'(Q db) - sum il db^2, and (Q db)_i is 0 for members that stay, t - f before for those that
         # enter, f after - t for those that leave.
         energy = part = size = 0.0
-        LD, LE, g, x = np.empty((l, l)), np.empty((m, m)), np.empty(l), np.empty(m)
-        if l > 0:
-            for a in range(l):
+        LD, LE, g, x = np.empty((r, r)), np.empty((m, m)), np.empty(r), np.empty(m)
+        if r > 0:
+            for a in range(r):
                 column(P, s, M[POS, D[a]], work[a])
                 g[a] = V[B, D[a]]
-                for b in range(l):
+                for b in range(r):
                     LD[a, b] = work[a, M[POS, D[b]]]
             factor(LD, 1e-300)
             solve(LD, g)
-            for a in range(l):
+            for a in range(r):
                 add(z, s, -g[a], work[a])
-            forward(LD, work, 0, s)
-            for a in range(l):
+            forward(LD, work[:r], s)
+            for a in range(r):
                 z[M[POS, D[a]]] = 0.0
         if m > 0:
             for e in range(m):
                 row = K[E[e]]
                 for i in range(s):
                     work[at_q + e, i] = row[M[MEMBER, i]]
-                for a in range(l):
+                for a in range(r):
                     work[at_q + e, M[POS, D[a]]] = 0.0
-            times(P, s, work[at_q : work.shape[0] - 2], work[l:spare])
+            times(P, s, work[at_q : work.shape[0] - 2], work[r:spare])
             least = np.inf
             for e in range(m):
                 q, j = work[at_q + e], E[e]
-                for a in range(l):
-                    add(work[l + e], s, -dot(work[a], q, s), work[a])
-                for a in range(l):
-                    work[l + e, M[POS, D[a]]] = 0.0
+                for a in range(r):
+                    add(work[r + e], s, -dot(work[a], q, s), work[a])
+                for a in range(r):
+                    work[r + e, M[POS, D[a]]] = 0.0
                 V[T, j] = V[LO, j] if sides[begin + e] == AT_LO else V[HI, j]
                 x[e] = V[T, j] - dot(q, z, s)
                 least = min(least, V[IL, j])
             for e in range(m):
                 for a in range(e + 1):
-                    LE[e, a] = K[E[e], E[a]] - dot(work[at_q + e], work[l + a], s)
+                    LE[e, a] = K[E[e], E[a]] - dot(work[at_q + e], work[r + a], s)
                 LE[e, e] += V[IL, E[e]]
             factor(LE, least)
             solve(LE, x)
@@ -156,15 +157,15 @@ def exchange(
                 energy += x[e] * (V[T, j] - before)
                 part += V[IL, j] * x[e] * x[e]
                 size += abs(x[e])
-                add(z, s, -x[e], work[l + e])
-            forward(LE, work, l, s)
-        rank(P, s, work, terms, l)
+                add(z, s, -x[e], work[r + e])
+            forward(LE, work[r : r + m], s)
+        rank(P, s, work, terms, r)
         if m > 0:
-            backward(LE, work, l, s)
+            backward(LE, work[r : r + m], s)
             unit, at = np.empty(m), s * (s + 1) // 2
             for e in range(m):
                 for i in range(s):
-                    P[at + i] = -work[l + e, i]
+                    P[at + i] = -work[r + e, i]
                 for a in range(m):
                     unit[a] = 0.0
                 unit[e] = 1.0
@@ -180,17 +181,17 @@ def exchange(
             V[B, j] = z[i]
             part += V[IL, j] * step * step
             size += abs(step)
-        for a in range(l):
+        for a in range(r):
             j = D[a]
             V[F, j] = dot(K[j], V[B], top)
             energy -= old[M[POS, j]] * (V[F, j] - V[T, j])
         walked(C, energy, part, size)
         s += m
-        for a in range(l):
+        for a in range(r):
             j = D[a]
             _remove(P, M, s, M[POS, j])
             s -= 1
             M[STATUS, j], V[T, j], V[LAST, j] = IDLE, 0.0, C[PATH]
         C[SIZE] = s
-        C[EXCHANGES] += l + m
+        C[EXCHANGES] += r + m
         C[BLOCKS] += 1.0

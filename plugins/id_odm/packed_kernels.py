@@ -186,20 +186,20 @@ def solve(A: np.ndarray, x: np.ndarray) -> None:
 
 
 @kernel
-def forward(L: np.ndarray, U: np.ndarray, first: int, s: int) -> None:
-    """Rows U_first.. (m, s) <- L^-1 U for the lower factor L (m, m)."""
+def forward(L: np.ndarray, U: np.ndarray, s: int) -> None:
+    """U (m, s) <- L^-1 U for the lower factor L (m, m)."""
     for a in range(L.shape[0]):
         for b in range(a):
-            add(U[first + a], s, -L[a, b], U[first + b])
+            add(U[a], s, -L[a, b], U[b])
         for i in range(s):
-            U[first + a, i] /= L[a, a]
+            U[a, i] /= L[a, a]
 
 
 @kernel
-def backward(L: np.ndarray, U: np.ndarray, first: int, s: int) -> None:
-    """Rows U_first.. (m, s) <- L'^-1 U for the lower factor L (m, m)."""
+def backward(L: np.ndarray, U: np.ndarray, s: int) -> None:
+    """U (m, s) <- L'^-1 U for the lower factor L (m, m)."""
     for a in range(L.shape[0] - 1, -1, -1):
         for b in range(a + 1, L.shape[0]):
-            add(U[first + a], s, -L[b, a], U[first + b])
+            add(U[a], s, -L[b, a], U[b])
         for i in range(s):
-            U[first + a, i] /= L[a, a]
+            U[a, i] /= L[a, a]

@@ -144,7 +144,7 @@ def resolve(
                     return STALLED
             first = False
             if count > 0:
-                exchange(K, P, V, M, C, top, leaving, nl, slots, ne, sides)
+                exchange(K, P, V, M, C, top, leaving[:nl], slots[:ne], sides[:ne])
                 for a in range(dying):
                     M[STATUS, forced[a]] = FREE
                 continue
