@@ -47,23 +47,21 @@ class RandomFeatureClassifier(ArrayClassifier):
         classes: Sequence[Hashable] | None,
         on_invalid: str,
     ) -> None:
-        if not (isinstance(n_components, numbers.Integral) and n_components >= 1):
-            raise ValueError(f"n_components must be a whole number of at least 1, not {n_components!r}")
-        if sigma not in ("auto", "median") and not (_is_number(sigma) and sigma > 0 and math.isfinite(sigma)):
+        check_whole("n_components", n_components, 1)
+        if sigma not in ("auto", "median") and not (_is_number(sigma) and 0 < float(sigma) < math.inf):
             raise ValueError(f"sigma must be 'auto', 'median' or a positive number, not {sigma!r}")
         if features not in ("cos", "sincos"):
             raise ValueError(f"features must be 'cos' or 'sincos', not {features!r}")
         if dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', not {dtype!r}")
-        if not (isinstance(seed, numbers.Integral) and seed >= 0):
-            raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-        self.n_components: int = n_components
-        self.sigma: float | str = sigma
-        self.features: str = features
-        self.dtype: str = dtype
-        self.seed: int = seed
-        self._start: tuple[Any, Any] | None = directions
-        self._told: float = 0.0
+        check_whole("seed", seed, 0)
+        self.n_components = n_components
+        self.sigma = sigma
+        self.features = features
+        self.dtype = dtype
+        self.seed = seed
+        self._start = directions
+        self._told = 0.0
         self._u: np.ndarray = np.zeros((n_components, 0))
         super().__init__(classes=classes, standardize=standardize, on_invalid=on_invalid)
         run = self._arrays["run"]
@@ -179,6 +177,11 @@ class RandomFeatureClassifier(ArrayClassifier):
                 stacklevel=3,
             )
         self._told = collapsed
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    if not (isinstance(value, numbers.Integral) and int(value) >= least):
+        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
 def _is_number(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Rows in blocks: the same steps in the same order as row by row, with matrix products in place of passes over U."""
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import numpy as np
 
@@ -26,7 +27,7 @@ TILE = 256  # columns a piece of a product
 
 
 @fused
-def add_product(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
+def add_product(A, B, C):
     """C += A B for A (m, k), B (k, n), C (m, n) of one type, in pieces of eight rows of B that stay in the cache.
 
     Not a call of BLAS: its threads would take every core for products this small, and wait by spinning.
@@ -53,33 +54,14 @@ def add_product(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> None:
 
 
 @fused
-def run_blocked(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    predicting: bool,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def run_blocked(X, y, w, predicting, winners, out, *state):
     """Learn each row of X (n, d), after predicting it if asked to; equal to row by row up to rounding.
 
     With U as it was before the block, row t of it has z_t = U x_t + b - sum_s h_s g_s (x_s . x_t) over the rows
     s < t that learned: one product gives U x_t of all rows, the Gram matrix the rest, and the turns of all rows
     are one product at the end. The rotation clip needs |x_t|^2 and g_t alone, so it is exact here too.
     """
+    work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation = state
     d, n = X.shape[1], phases.shape[0]
     cells[3, 0] = 0.0
     dtype = phases.dtype
@@ -135,18 +117,7 @@ def run_blocked(
 
 
 @fused
-def rebuild(
-    learned: int,
-    gain: float,
-    x: np.ndarray,
-    rows: np.ndarray,
-    projection: np.ndarray,
-    which: np.ndarray,
-    steps: np.ndarray,
-    slopes: np.ndarray,
-    phases: np.ndarray,
-    work: np.ndarray,
-) -> None:
+def rebuild(learned, gain, x, rows, projection, which, steps, slopes, phases, work):
     """z = gain (projection - sum_e steps_e (x . rows[which_e]) slopes_e) + b over the rows e that learned."""
     z = work[Z, : phases.shape[0]]
     copy(phases, z)
@@ -159,25 +130,9 @@ def rebuild(
 
 
 @fused
-def predict_blocked(
-    X: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def predict_blocked(X, winners, out, *state):
     """predict for each row of X (n, d) into winners (n,) and out (n, K), one product a block."""
+    work, cells, stats, weights, directions, phases, run, sample, scale, _, _, _, _ = state
     d, n = X.shape[1], phases.shape[0]
     cells[3, 0] = 0.0
     rows, projections = np.zeros((BLOCK, d), phases.dtype), np.zeros((BLOCK, n), phases.dtype)

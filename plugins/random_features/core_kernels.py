@@ -12,11 +12,10 @@ A row is kept as its m entries that are not zero after scaling, in `cells` (4, c
 kept for the median rule. `run` (10,) float64 holds what the names below say.
 """
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
-
-import numpy as np
 
 from onlinekit_plugins.random_features.fma import fused, summed
 from onlinekit_plugins.random_features.sincos import cosines, sincos
@@ -37,7 +36,7 @@ Z, COS, SIN, GRADIENT, SCORES = 0, 1, 2, 3, 4
 
 
 @summed
-def dot(a: np.ndarray, b: np.ndarray) -> float:
+def dot(a, b):
     """a . b; a, b (n,)."""
     total = a.dtype.type(0.0)
     for i in range(a.shape[0]):
@@ -46,7 +45,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @fused
-def largest(a: np.ndarray) -> float:
+def largest(a):
     """max |a_i| in eight partial maxima; a (n,); NaN entries do not count."""
     n = a.shape[0]
     zero = a.dtype.type(0.0)
@@ -67,14 +66,14 @@ def largest(a: np.ndarray) -> float:
 
 
 @fused
-def copy(x: np.ndarray, y: np.ndarray) -> None:
+def copy(x, y):
     """y = x; x, y (n,). Not y[:] = x, whose error message for unequal lengths takes a second to compile."""
     for i in range(y.shape[0]):
         y[i] = x[i]
 
 
 @fused
-def axpy(a: float, x: np.ndarray, y: np.ndarray) -> None:
+def axpy(a, x, y):
     """y += a x; x, y (n,)."""
     factor = y.dtype.type(a)
     for i in range(y.shape[0]):
@@ -82,7 +81,7 @@ def axpy(a: float, x: np.ndarray, y: np.ndarray) -> None:
 
 
 @fused
-def combine(m: int, coefficients: np.ndarray, index: np.ndarray, rows: np.ndarray, z: np.ndarray) -> None:
+def combine(m, coefficients, index, rows, z):
     """z += sum_e coefficients_e rows[index_e], e < m; rows (n, D), z (D,). Four rows a pass spare traffic of z."""
     t = z.dtype.type
     whole = m - m % 4
@@ -101,9 +100,7 @@ def combine(m: int, coefficients: np.ndarray, index: np.ndarray, rows: np.ndarra
 
 
 @fused
-def project(
-    m: int, cells: np.ndarray, gain: float, directions: np.ndarray, phases: np.ndarray, work: np.ndarray
-) -> None:
+def project(m, cells, gain, directions, phases, work):
     """z = U x + b, u_i = gain directions[:, i]; directions (capacity, D), phases (D,)."""
     z = work[Z, : phases.shape[0]]
     copy(phases, z)
@@ -114,7 +111,7 @@ def project(
 
 
 @fused
-def turn(m: int, cells: np.ndarray, step: float, g: np.ndarray, directions: np.ndarray) -> None:
+def turn(m, cells, step, g, directions):
     """directions[j] -= step x_j g for each entry x_j; g (D,)."""
     t = g.dtype.type
     for e in range(m):
@@ -125,9 +122,7 @@ def turn(m: int, cells: np.ndarray, step: float, g: np.ndarray, directions: np.n
 
 
 @fused
-def turn_two(
-    a0: float, a1: float, x0: float, x1: float, r0: np.ndarray, r1: np.ndarray, g: np.ndarray, z: np.ndarray
-) -> None:
+def turn_two(a0, a1, x0, x1, r0, r1, g, z):
     """r0 += a0 g, r1 += a1 g, z += x0 r0 + x1 r1; all (D,). In a loop of its own, or it does not vectorise."""
     for i in range(z.shape[0]):
         u0 = r0[i] + a0 * g[i]
@@ -138,9 +133,7 @@ def turn_two(
 
 
 @fused
-def turn_and_project(
-    now: np.ndarray, before: np.ndarray, step: float, gain: float, directions: np.ndarray, g: np.ndarray, z: np.ndarray
-) -> None:
+def turn_and_project(now, before, step, gain, directions, g, z):
     """turn for the row in `before`, then z += U x for the row in `now`, both with all d entries: one pass over U."""
     d = now.shape[1]
     t = z.dtype.type
@@ -153,7 +146,7 @@ def turn_and_project(
 
 
 @fused
-def look(work: np.ndarray, weights: np.ndarray, n: int, scale: float) -> None:
+def look(work, weights, n, scale):
     """Scores f_k = scale w_k . (cos z), or scale w_k . (cos z, sin z) when weights (K, 2 n) is as wide; n = D."""
     if weights.shape[1] == n:
         cosines(work[Z, :n], work[COS, :n])
@@ -166,7 +159,7 @@ def look(work: np.ndarray, weights: np.ndarray, n: int, scale: float) -> None:
 
 
 @fused
-def decide(work: np.ndarray, weights: np.ndarray, out: np.ndarray) -> int:
+def decide(work, weights, out):
     """out = (1 - p, p), p = sigmoid(f), or the softmax of f (K,); the winner's index, the lowest at a tie."""
     if weights.shape[0] == 1:
         f = min(max(float(work[SCORES, 0]), -700.0), 700.0)
@@ -188,34 +181,21 @@ def decide(work: np.ndarray, weights: np.ndarray, out: np.ndarray) -> int:
 
 
 @fused
-def slope(a: float, v: np.ndarray, s: np.ndarray, g: np.ndarray) -> None:
+def slope(a, v, s, g):
     """g_i = a v_i s_i; v, s, g (n,)."""
     for i in range(g.shape[0]):
         g[i] = a * v[i] * s[i]
 
 
 @fused
-def add_slope(a: float, v: np.ndarray, s: np.ndarray, g: np.ndarray) -> None:
+def add_slope(a, v, s, g):
     """g_i += a v_i s_i; v, s, g (n,)."""
     for i in range(g.shape[0]):
         g[i] += a * v[i] * s[i]
 
 
 @fused
-def correct(
-    y: int,
-    w: float,
-    norm: float,
-    work: np.ndarray,
-    weights: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> float:
+def correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation):
     """One step on the hinge loss for the row whose z and scores are in `work`; the step of the directions.
 
     Two classes, y = +-1: loss = 1 - y f, v = y w_0. More: s the best rival, loss = 1 - f_y + f_s, v = w_y - w_s.

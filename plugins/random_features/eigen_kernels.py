@@ -4,7 +4,8 @@ LAPACK's solver is faster on an idle machine, but its threads wait for each othe
 call for 400 points took 2 CPU seconds instead of .02.
 """
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
 
@@ -15,7 +16,7 @@ from onlinekit_plugins.random_features.core_kernels import dot
 
 
 @kernel
-def tridiagonal(A: np.ndarray, d: np.ndarray, e: np.ndarray, scales: np.ndarray) -> None:
+def tridiagonal(A, d, e, scales):
     """A = Q T Q' by Householder reflections I - s v v'; T has diagonal d (n,) and off-diagonal e (n,), e[n-1] = 0.
 
     A (n, n) is overwritten: row k holds v_k from column k + 1 on, scales[k] its s.
@@ -49,7 +50,7 @@ def tridiagonal(A: np.ndarray, d: np.ndarray, e: np.ndarray, scales: np.ndarray)
 
 
 @kernel
-def implicit_ql(d: np.ndarray, e: np.ndarray, rows: np.ndarray) -> None:
+def implicit_ql(d, e, rows):
     """d becomes the eigenvalues of the tridiagonal (d, e), the rows of `rows` (n, n) are rotated with them.
 
     QL with implicit shifts (EISPACK tql2); the vectors lie in rows, so that a rotation runs along memory.
@@ -99,7 +100,7 @@ def implicit_ql(d: np.ndarray, e: np.ndarray, rows: np.ndarray) -> None:
 
 
 @kernel
-def largest_eigen(A: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> None:
+def largest_eigen(A, values, vectors):
     """The r largest eigenvalues, descending, into values (r,), their unit vectors into the rows of vectors (r, n).
 
     A (n, n) symmetric and finite, r <= n; A is overwritten.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from onlinekit_plugins.random_features import experts_kernels
-from onlinekit_plugins.random_features.base import RandomFeatureClassifier
+from onlinekit_plugins.random_features.base import RandomFeatureClassifier, check_whole
 from onlinekit_plugins.random_features.core_kernels import COLLAPSED
 from onlinekit_plugins.random_features.experts_core_kernels import EXPERTS, RIDGE
 from onlinekit_plugins.random_features.neighbours_kernels import NEAREST
@@ -124,8 +123,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
             raise ValueError(f"max_rotation must be positive (inf for no limit), not {max_rotation!r}")
         if not 0.5 <= forgetting <= 1.0:
             raise ValueError(f"forgetting must be between 0.5 and 1, not {forgetting!r}")
-        if not (isinstance(window, numbers.Integral) and window >= 1):
-            raise ValueError(f"window must be a whole number of at least 1, not {window!r}")
+        check_whole("window", window, 1)
         self.alpha = alpha
         self.beta = beta
         self.max_rotation = max_rotation

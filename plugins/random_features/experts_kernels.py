@@ -4,6 +4,7 @@
 # Compiled: the docstrings give the shapes, Numba infers the types.
 
 from onlinekit.scaling import finite
+from onlinekit_plugins.random_features.doors import doors
 from onlinekit_plugins.random_features.experts_core_kernels import consider, teach, vote
 from onlinekit_plugins.random_features.fma import fused
 from onlinekit_plugins.random_features.rows_kernels import gather, note
@@ -47,22 +48,13 @@ def learn(
 
 
 @fused
-def learn_rows(X, y, w, *state):
-    """learn for each row of X (n, d), y (n,), w (n,)."""
+def run_rows(X, y, w, predicting, learning, winners, out, *state):
+    """predict each row of X (n, d) into winners (n,) and out (n, classes), learn it with y (n,), w (n,), or both."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], *state)
+        if predicting:
+            winners[t] = predict(X[t], out[t], *state)
+        if learning:
+            learn(X[t], y[t], w[t], *state)
 
 
-@fused
-def predict_rows(X, winners, out, *state):
-    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
-    for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], *state)
-
-
-@fused
-def prequential_rows(X, y, w, winners, out, *state):
-    """predict, then learn, each row of X (n, d)."""
-    for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], *state)
-        learn(X[t], y[t], w[t], *state)
+learn_rows, predict_rows, prequential_rows = doors(run_rows)

@@ -1,10 +1,9 @@
 """Gaussian similarities to stored points, scores and probabilities: shared by learners of points and of widths."""
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
-
-import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import scaled
@@ -21,7 +20,7 @@ def checked_width(sigma: str | float) -> float:
 
 
 @kernel
-def held(x: np.ndarray, stats: np.ndarray, j: int) -> float:
+def held(x, stats, j):
     """The scaled x_j within +-1e15, so that no product of it with weights or draws overflows; NaN gives -1e15."""
     v = scaled(x, stats, j)
     if abs(v) <= 1e15:
@@ -30,14 +29,14 @@ def held(x: np.ndarray, stats: np.ndarray, j: int) -> float:
 
 
 @kernel
-def present(x: np.ndarray, stats: np.ndarray, seen: np.ndarray, v: np.ndarray) -> None:
+def present(x, stats, seen, v):
     """v_j = the scaled x_j, 0 for a feature that no learned row has had yet: it is as if unknown. x (d,), v >= (d,)."""
     for j in range(x.shape[0]):
         v[j] = held(x, stats, j) if seen[j] > 0.0 else 0.0
 
 
 @kernel
-def follow(x: np.ndarray, stats: np.ndarray, seen: np.ndarray, extent: np.ndarray, v: np.ndarray) -> None:
+def follow(x, stats, seen, extent, v):
     """Of a row to learn: v = x scaled, seen_j = 1 where v_j != 0, extent = (mean |v|^2 of the rows, their number)."""
     total = 0.0
     for j in range(x.shape[0]):
@@ -50,7 +49,7 @@ def follow(x: np.ndarray, stats: np.ndarray, seen: np.ndarray, extent: np.ndarra
 
 
 @kernel
-def width(sigma: float, extent: np.ndarray) -> float:
+def width(sigma, extent):
     """sigma itself, or .4 sqrt(2 m) when it is 0, m = mean |x|^2 of the scaled rows so far (1 before it is known).
 
     sqrt(2 m) is the typical distance of two rows. A feature that comes late changes nothing before it comes.
@@ -61,7 +60,7 @@ def width(sigma: float, extent: np.ndarray) -> float:
 
 
 @kernel
-def similarities(v: np.ndarray, d: int, near: np.ndarray, points: np.ndarray, size: int, sigma: float) -> None:
+def similarities(v, d, near, points, size, sigma):
     """near_i = exp(-|v - p_i|^2 / (2 sigma^2)) for i < size; v at least (d,), points (capacity >= d, budget).
 
     Points stand in columns, so that the inner loop runs along memory for any number of features.
@@ -79,14 +78,14 @@ def similarities(v: np.ndarray, d: int, near: np.ndarray, points: np.ndarray, si
 
 
 @kernel
-def expansion(near: np.ndarray, coefs: np.ndarray, size: int, scores: np.ndarray) -> None:
+def expansion(near, coefs, size, scores):
     """scores_k = sum over i < size of coefs[k, i] near_i; coefs (K, budget), scores at least (K,)."""
     for k in range(coefs.shape[0]):
         scores[k] = dot(coefs[k, :size], near[:size])
 
 
 @kernel
-def best_rival(scores: np.ndarray, y: int, K: int) -> int:
+def best_rival(scores, y, K):
     """argmax over r != y, r < K of scores_r, the lowest index at a tie."""
     best = 1 if y == 0 else 0
     for r in range(K):
@@ -96,7 +95,7 @@ def best_rival(scores: np.ndarray, y: int, K: int) -> int:
 
 
 @kernel
-def into_probabilities(scores: np.ndarray, K: int, out: np.ndarray) -> int:
+def into_probabilities(scores, K, out):
     """out = (1 - s, s), s = sigmoid(scores_0), when K = 1, else the softmax of scores (K,); the winner's index.
 
     No exponent is positive, so nothing overflows.

@@ -5,8 +5,6 @@ x (d,); work (5, max(D, K)) and cells (4, capacity) are scratch, see core_kernel
 phi = scale (cos z), or scale (cos z, sin z), with z = U x + b; K = 1 for two classes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -53,23 +51,7 @@ __all__ = [
 
 
 @fused
-def predict(
-    x: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> int:
+def predict(x, out, work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation):
     """out (K,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
@@ -85,24 +67,7 @@ def predict(
 
 
 @fused
-def learn(
-    x: np.ndarray,
-    y: int,
-    w: float,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> int:
+def learn(x, y, w, work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation):
     """The step of core_kernels.correct on x, scaled by statistics that include it; 0, or -1 if x is not finite."""
     if not finite(x):
         return -1
@@ -128,19 +93,7 @@ def learn(
 
 
 @fused
-def renew(
-    m: int,
-    now: np.ndarray,
-    waiting: int,
-    before: np.ndarray,
-    step: float,
-    gain: float,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    g: np.ndarray,
-    z: np.ndarray,
-    work: np.ndarray,
-) -> None:
+def renew(m, now, waiting, before, step, gain, directions, phases, g, z, work):
     """Do the waiting turn and project the row in `now`: in one pass over U where both rows are full."""
     d = now.shape[1]
     if step != 0.0 and m == d and waiting == d:
@@ -153,31 +106,12 @@ def renew(
 
 
 @fused
-def run_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    predicting: bool,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def run_rows(X, y, w, predicting, winners, out, *state):
     """Learn each row of X (n, d), after predicting it if asked to.
 
     The turn of the directions that a row calls for waits for the next projection, and both are one pass over U.
     """
+    work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation = state
     d = X.shape[1]
     n = phases.shape[0]
     cells[3, 0] = 0.0
@@ -208,6 +142,13 @@ def run_rows(
         turn(waiting, before, step, g, directions)
 
 
+@fused
+def predict_each(X, winners, out, *state):
+    """predict for each row of X (n, d) into winners (n,) and out (n, K)."""
+    for t in range(X.shape[0]):
+        winners[t] = predict(X[t], out[t], *state)
+
+
 def _in_blocks(X: np.ndarray, phases: np.ndarray, eta2: float) -> bool:
     """Whether blocks are the faster way; measured. Without turns of the directions there is nothing to fuse."""
     return X.shape[1] >= (16 if eta2 == 0.0 else 64 if phases.itemsize == 8 else 200)
@@ -228,31 +169,3 @@ def prequential_rows(
 def predict_rows(X: np.ndarray, winners: np.ndarray, out: np.ndarray, *state: Any) -> None:
     """predict for each row of X (n, d) into winners (n,) and out (n, K)."""
     (predict_blocked if _in_blocks(X, state[5], 0.0) else predict_each)(X, winners, out, *state)
-
-
-@fused
-def predict_each(
-    X: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
-    """predict for each row of X (n, d) into winners (n,) and out (n, K)."""
-    cells[3, 0] = 0.0
-    for t in range(X.shape[0]):
-        m = gather(X[t], cells, stats, sample)
-        project(m, cells, run[GAIN], directions, phases, work)
-        look(work, weights, phases.shape[0], scale)
-        winners[t] = decide(work, weights, out[t])

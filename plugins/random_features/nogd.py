@@ -8,6 +8,7 @@ import numpy as np
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.random_features import nogd_kernels
+from onlinekit_plugins.random_features.base import check_whole
 from onlinekit_plugins.random_features.gaussian import checked_width
 
 
@@ -84,8 +85,7 @@ class NOGDClassifier(ArrayClassifier):
         standardize: bool = True,
         on_invalid: str = "raise",
     ) -> None:
-        if not (isinstance(budget, int) and budget >= 1):
-            raise ValueError(f"budget must be a whole number of at least 1, not {budget!r}")
+        check_whole("budget", budget, 1)
         if rank is not None and not (isinstance(rank, int) and 1 <= rank <= budget):
             raise ValueError(f"rank must be None or a whole number from 1 to the budget {budget}, not {rank!r}")
         if not lr > 0:

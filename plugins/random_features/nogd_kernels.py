@@ -6,7 +6,8 @@ zero until the budget is full; counts (2,) = number of points, rank in use (0 un
 seen (capacity,) and extent (2,) as `follow` keeps them.
 """
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
 
@@ -15,6 +16,7 @@ import numpy as np
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
+from onlinekit_plugins.random_features.doors import doors
 from onlinekit_plugins.random_features.eigen_kernels import largest_eigen
 from onlinekit_plugins.random_features.gaussian import (
     best_rival,
@@ -28,7 +30,7 @@ from onlinekit_plugins.random_features.gaussian import (
 
 
 @kernel
-def gram(points: np.ndarray, d: int, sigma: float, near: np.ndarray) -> np.ndarray:
+def gram(points, d, sigma, near):
     """G (budget, budget) with G_ij = k(p_i, p_j) among the points (capacity >= d, budget)."""
     budget = points.shape[1]
     result = np.empty((budget, budget))
@@ -40,15 +42,7 @@ def gram(points: np.ndarray, d: int, sigma: float, near: np.ndarray) -> np.ndarr
 
 
 @kernel
-def freeze(
-    d: int,
-    near: np.ndarray,
-    points: np.ndarray,
-    coefs: np.ndarray,
-    nystroem: np.ndarray,
-    counts: np.ndarray,
-    sigma: float,
-) -> None:
+def freeze(d, near, points, coefs, nystroem, counts, sigma):
     """G = V L V'; M = L_r^(-1/2) V_r' of the r largest eigenvalues; coefs becomes its projection coefs V_r V_r'.
 
     That is w = L_r^(1/2) V_r' coefs in the space of the nystroem, f = w . M k = (M' w) . k. Eigenvalues below
@@ -74,9 +68,7 @@ def freeze(
 
 
 @kernel
-def move(
-    near: np.ndarray, image: np.ndarray, coefs: np.ndarray, k: int, step: float, nystroem: np.ndarray, r: int
-) -> None:
+def move(near, image, coefs, k, step, nystroem, r):
     """w_k += step M near in the space of the map: coefs_k += step M' image, image = M near; r rows in use."""
     for i in range(r):
         scale = step * image[i]
@@ -85,24 +77,7 @@ def move(
 
 
 @kernel
-def learn(
-    x: np.ndarray,
-    y: int,
-    w: float,
-    v: np.ndarray,
-    near: np.ndarray,
-    image: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    points: np.ndarray,
-    coefs: np.ndarray,
-    nystroem: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    lr: float,
-    sigma: float,
-) -> int:
+def learn(x, y, w, v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma):
     """On a positive hinge loss: a new point with coefficient lr w y while there is room, then w += lr w y M k(x).
 
     More classes: loss = 1 - (f_y - f_s) for the best rival s; class y moves so, class s the other way.
@@ -147,23 +122,7 @@ def learn(
 
 
 @kernel
-def predict(
-    x: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    image: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    points: np.ndarray,
-    coefs: np.ndarray,
-    nystroem: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    lr: float,
-    sigma: float,
-) -> int:
+def predict(x, out, v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma):
     """out (classes,) = sigmoid or softmax of f = coefs k(x); the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
@@ -175,79 +134,13 @@ def predict(
 
 
 @kernel
-def learn_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    image: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    points: np.ndarray,
-    coefs: np.ndarray,
-    nystroem: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    lr: float,
-    sigma: float,
-) -> None:
-    """learn for each row of X (n, d), y (n,), w (n,)."""
+def run_rows(X, y, w, predicting, learning, winners, out, *state):
+    """predict each row of X (n, d) into winners (n,) and out (n, classes), learn it with y (n,), w (n,), or both."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma)
+        if predicting:
+            winners[t] = predict(X[t], out[t], *state)
+        if learning:
+            learn(X[t], y[t], w[t], *state)
 
 
-@kernel
-def predict_rows(
-    X: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    image: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    points: np.ndarray,
-    coefs: np.ndarray,
-    nystroem: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    lr: float,
-    sigma: float,
-) -> None:
-    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
-    for t in range(X.shape[0]):
-        winners[t] = predict(
-            X[t], out[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma
-        )
-
-
-@kernel
-def prequential_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    near: np.ndarray,
-    image: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    points: np.ndarray,
-    coefs: np.ndarray,
-    nystroem: np.ndarray,
-    counts: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    lr: float,
-    sigma: float,
-) -> None:
-    """predict, then learn, each row of X (n, d)."""
-    for t in range(X.shape[0]):
-        winners[t] = predict(
-            X[t], out[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma
-        )
-        learn(X[t], y[t], w[t], v, near, image, scores, stats, points, coefs, nystroem, counts, seen, extent, lr, sigma)
+learn_rows, predict_rows, prequential_rows = doors(run_rows)

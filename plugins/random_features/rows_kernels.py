@@ -1,8 +1,7 @@
 """A row on its way in: scaled, clipped, gathered as entries in `cells` (see core_kernels), noted in the statistics."""
 
-from __future__ import annotations
-
-import numpy as np
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 from onlinekit.scaling import scaled, scaled_sparse, watch, watch_sparse
 from onlinekit_plugins.random_features.fma import fused
@@ -13,7 +12,7 @@ LIMIT = 1e15  # all values are held within +-LIMIT, so that no sum or product ov
 
 
 @fused
-def clipped(value: float, limit: float) -> float:
+def clipped(value, limit):
     """The value within +-limit; 0 for a NaN, which statistics of overflowing features can give."""
     if abs(value) <= limit:
         return value
@@ -23,7 +22,7 @@ def clipped(value: float, limit: float) -> float:
 
 
 @fused
-def gather(x: np.ndarray, cells: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> int:
+def gather(x, cells, stats, sample):
     """Scale the row x (d,), clip it if it is standardised, keep what is not zero; the number m of entries.
 
     A feature that was 0 in every row learned, sample[j, 0] = 0, counts as 0: as if it were not known yet.
@@ -47,9 +46,7 @@ def gather(x: np.ndarray, cells: np.ndarray, stats: np.ndarray, sample: np.ndarr
 
 
 @fused
-def gather_sparse(
-    index: np.ndarray, value: np.ndarray, cells: np.ndarray, stats: np.ndarray, sample: np.ndarray
-) -> int:
+def gather_sparse(index, value, cells, stats, sample):
     """gather for a row given by its entries, index (m,) and value (m,): scaled without centring."""
     m = 0
     for e in range(index.shape[0]):
@@ -66,7 +63,7 @@ def gather_sparse(
 
 
 @fused
-def note(x: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> bool:
+def note(x, stats, sample):
     """Take the row x (d,) into the running mean and deviation; whether `gather` may now give other values."""
     if stats[4, 2] == 0.0:
         watch(x, stats)
@@ -80,7 +77,7 @@ def note(x: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> bool:
 
 
 @fused
-def note_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray, sample: np.ndarray) -> bool:
+def note_sparse(index, value, stats, sample):
     """note for a row given by its entries, index (m,) and value (m,)."""
     if stats[4, 2] == 0.0:
         watch_sparse(index, value, stats)
@@ -94,7 +91,7 @@ def note_sparse(index: np.ndarray, value: np.ndarray, stats: np.ndarray, sample:
 
 
 @fused
-def spread(m: int, cells: np.ndarray, row: np.ndarray) -> None:
+def spread(m, cells, row):
     """row (d,) from the m entries in cells."""
     row[:] = 0.0
     for e in range(m):
@@ -102,7 +99,7 @@ def spread(m: int, cells: np.ndarray, row: np.ndarray) -> None:
 
 
 @fused
-def squared(m: int, cells: np.ndarray) -> float:
+def squared(m, cells):
     """|x|^2 of the scaled row."""
     total = 0.0
     for e in range(m):

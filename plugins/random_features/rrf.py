@@ -9,6 +9,7 @@ import numpy as np
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.random_features import rrf_kernels
+from onlinekit_plugins.random_features.base import check_whole
 from onlinekit_plugins.random_features.draws import direction
 from onlinekit_plugins.random_features.gaussian import checked_width
 
@@ -94,8 +95,7 @@ class RRFClassifier(ArrayClassifier):
         standardize: bool = True,
         on_invalid: str = "raise",
     ) -> None:
-        if not (isinstance(n_components, int) and n_components >= 1):
-            raise ValueError(f"n_components must be a whole number of at least 1, not {n_components!r}")
+        check_whole("n_components", n_components, 1)
         if not lr > 0:
             raise ValueError(f"lr must be positive, not {lr!r}")
         if not width_lr >= 0:
@@ -104,8 +104,7 @@ class RRFClassifier(ArrayClassifier):
             raise ValueError(f"l2 must lie in [0, 1 / lr), it is {l2!r}")
         if not max_change > 0:
             raise ValueError(f"max_change must be positive, not {max_change!r}")
-        if not (isinstance(seed, int) and seed >= 0):
-            raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
+        check_whole("seed", seed, 0)
         checked_width(sigma)
         self.n_components = n_components
         self.lr = lr

@@ -6,30 +6,21 @@ x (d,); v (capacity,), work (4, components) with rows z, cos z, sin z, g, and sc
 as `follow` keeps them; rates (5,) = lr, width_lr, l2, max_change, sigma (0: automatic).
 """
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
-
-import numpy as np
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
+from onlinekit_plugins.random_features.doors import doors
 from onlinekit_plugins.random_features.gaussian import best_rival, follow, into_probabilities, present, width
 from onlinekit_plugins.random_features.sincos import sincos
 
 
 @kernel
-def project(
-    d: int,
-    v: np.ndarray,
-    work: np.ndarray,
-    scores: np.ndarray,
-    noise: np.ndarray,
-    scales: np.ndarray,
-    weights: np.ndarray,
-    sigma: float,
-) -> None:
+def project(d, v, work, scores, noise, scales, weights, sigma):
     """v_j *= scales_j / sigma; z = sum_j v_j E_j; c, s = cos z, sin z; scores_k = D^(-1/2) w_k . (c, s)."""
     z, c, s = work[0], work[1], work[2]
     D = z.shape[0]
@@ -47,21 +38,7 @@ def project(
 
 
 @kernel
-def learn(
-    x: np.ndarray,
-    y: int,
-    w: float,
-    v: np.ndarray,
-    work: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    noise: np.ndarray,
-    scales: np.ndarray,
-    weights: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    rates: np.ndarray,
-) -> int:
+def learn(x, y, w, v, work, scores, stats, noise, scales, weights, seen, extent, rates):
     """w_k -= lr (l2 w_k - y_k phi), gamma_j += width_lr v_j (E_j . g) on a positive hinge loss; all from old values.
 
     g_i = sum_k y_k D^(-1/2) (w_k,D+i cos z_i - w_k,i sin z_i) = -d loss / d z_i, y_k = +-1 for two classes, else +1
@@ -122,20 +99,7 @@ def learn(
 
 
 @kernel
-def predict(
-    x: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    work: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    noise: np.ndarray,
-    scales: np.ndarray,
-    weights: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    rates: np.ndarray,
-) -> int:
+def predict(x, out, v, work, scores, stats, noise, scales, weights, seen, extent, rates):
     """out (classes,) = sigmoid or softmax of the scores; the winner's index, -1 when x is not finite."""
     if not finite(x):
         return -1
@@ -145,66 +109,13 @@ def predict(
 
 
 @kernel
-def learn_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    v: np.ndarray,
-    work: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    noise: np.ndarray,
-    scales: np.ndarray,
-    weights: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    rates: np.ndarray,
-) -> None:
-    """learn for each row of X (n, d), y (n,), w (n,)."""
+def run_rows(X, y, w, predicting, learning, winners, out, *state):
+    """predict each row of X (n, d) into winners (n,) and out (n, classes), learn it with y (n,), w (n,), or both."""
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
+        if predicting:
+            winners[t] = predict(X[t], out[t], *state)
+        if learning:
+            learn(X[t], y[t], w[t], *state)
 
 
-@kernel
-def predict_rows(
-    X: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    work: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    noise: np.ndarray,
-    scales: np.ndarray,
-    weights: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    rates: np.ndarray,
-) -> None:
-    """predict for each row of X (n, d) into winners (n,) and out (n, classes)."""
-    for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
-
-
-@kernel
-def prequential_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    v: np.ndarray,
-    work: np.ndarray,
-    scores: np.ndarray,
-    stats: np.ndarray,
-    noise: np.ndarray,
-    scales: np.ndarray,
-    weights: np.ndarray,
-    seen: np.ndarray,
-    extent: np.ndarray,
-    rates: np.ndarray,
-) -> None:
-    """predict, then learn, each row of X (n, d)."""
-    for t in range(X.shape[0]):
-        winners[t] = predict(X[t], out[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
-        learn(X[t], y[t], w[t], v, work, scores, stats, noise, scales, weights, seen, extent, rates)
+learn_rows, predict_rows, prequential_rows = doors(run_rows)

@@ -1,6 +1,7 @@
 """The kernel width sigma, drawn from the rows learned."""
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
 
@@ -17,7 +18,7 @@ MEDIAN = 0.5  # sigma = MEDIAN times the median distance
 
 
 @fused
-def follow(m: int, cells: np.ndarray, norm: float, run: np.ndarray, sample: np.ndarray) -> None:
+def follow(m, cells, norm, run, sample):
     """After learning the row in `cells`, |x|^2 = norm: sigma = .4 sqrt(2 mean |x|^2); run[GAIN] = 1 / sigma.
 
     The mean is over the scaled rows learned, other than 0. sample (capacity, 1 + n) keeps the first n of them, from
@@ -39,7 +40,7 @@ def follow(m: int, cells: np.ndarray, norm: float, run: np.ndarray, sample: np.n
 
 
 @fused
-def median_distance(rows: np.ndarray) -> float:
+def median_distance(rows):
     """The median of |x_s - x_t| over all pairs; rows (capacity, n) holds the x_t as columns."""
     n = rows.shape[1]
     squares = np.zeros(n * (n - 1) // 2)

@@ -1,6 +1,7 @@
 """Sine and cosine of whole arrays as polynomials: loops without calls or branches, which the compiler vectorises."""
 
-from __future__ import annotations
+# mypy: disallow-untyped-defs=False
+# Compiled: the docstrings give the shapes, Numba infers the types.
 
 import numpy as np
 
@@ -16,7 +17,7 @@ _ROUND32 = 12582912.0
 
 
 @fused
-def cosines(z: np.ndarray, c: np.ndarray) -> None:
+def cosines(z, c):
     """c_i = cos z_i; z and c (D,) of one type, float64 or float32.
 
     z = k pi + r with |r| <= pi/2, cos z = (-1)^k cos r, cos r by its Taylor polynomial. The largest error for
@@ -60,7 +61,7 @@ def cosines(z: np.ndarray, c: np.ndarray) -> None:
 
 
 @fused
-def sincos(z: np.ndarray, s: np.ndarray, c: np.ndarray) -> None:
+def sincos(z, s, c):
     """s_i = sin z_i, c_i = cos z_i; z, s and c (D,) of one type. Same reduction, errors and bounds as `cosines`."""
     t = z.dtype.type
     one, half, inverse, two = t(1.0), t(0.5), t(1.0 / np.pi), t(2.0)

@@ -1,9 +1,5 @@
 """Kernels of random-feature learners for rows given by their entries: O(m D) for m entries. Arrays as in kernels."""
 
-from __future__ import annotations
-
-import numpy as np
-
 from onlinekit_plugins.random_features.core_kernels import FIXED, GAIN, GRADIENT, correct, decide, look, project, turn
 from onlinekit_plugins.random_features.fma import fused
 from onlinekit_plugins.random_features.rows_kernels import gather_sparse, note_sparse, squared
@@ -12,23 +8,8 @@ from onlinekit_plugins.random_features.sigma_kernels import SPARSE, follow
 
 @fused
 def predict_sparse(
-    index: np.ndarray,
-    value: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> int:
+    index, value, out, work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation,
+):  # fmt: skip
     """predict for a row given by its entries, index (m,) and value (m,): O(m D)."""
     cells[3, 0] = 0.0
     m = gather_sparse(index, value, cells, stats, sample)
@@ -38,28 +19,9 @@ def predict_sparse(
 
 
 @fused
-def run_sparse(
-    index: np.ndarray,
-    value: np.ndarray,
-    y: int,
-    w: float,
-    predicting: bool,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> int:
+def run_sparse(index, value, y, w, predicting, out, *state):
     """Learn a row given by its entries, after predicting it if asked to; the winner's index, or 0."""
+    work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation = state
     n = phases.shape[0]
     cells[3, 0] = 0.0
     m, winner = -1, 0
@@ -84,110 +46,33 @@ def run_sparse(
 
 @fused
 def learn_sparse(
-    index: np.ndarray,
-    value: np.ndarray,
-    y: int,
-    w: float,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> int:
+    index, value, y, w, work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3,
+    rotation,
+):  # fmt: skip
     """learn for a row given by its entries, index (m,) and value (m,): O(m D)."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
-    return run_sparse(index, value, y, w, False, value, *args)
+    state = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
+    return run_sparse(index, value, y, w, False, value, *state)
 
 
 @fused
-def learn_sparse_rows(
-    indptr: np.ndarray,
-    index: np.ndarray,
-    value: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def learn_sparse_rows(indptr, index, value, y, w, *state):
     """learn_sparse for each of the n rows; row t has the entries indptr[t] .. indptr[t + 1]."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
     for t in range(y.shape[0]):
         part = slice(indptr[t], indptr[t + 1])
-        run_sparse(index[part], value[part], y[t], w[t], False, value, *args)
+        run_sparse(index[part], value[part], y[t], w[t], False, value, *state)
 
 
 @fused
-def predict_sparse_rows(
-    indptr: np.ndarray,
-    index: np.ndarray,
-    value: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def predict_sparse_rows(indptr, index, value, winners, out, *state):
     """predict_sparse for each of the n rows into winners (n,) and out (n, K)."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
     for t in range(winners.shape[0]):
         part = slice(indptr[t], indptr[t + 1])
-        winners[t] = predict_sparse(index[part], value[part], out[t], *args)
+        winners[t] = predict_sparse(index[part], value[part], out[t], *state)
 
 
 @fused
-def prequential_sparse_rows(
-    indptr: np.ndarray,
-    index: np.ndarray,
-    value: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    winners: np.ndarray,
-    out: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def prequential_sparse_rows(indptr, index, value, y, w, winners, out, *state):
     """predict, then learn, each of the n rows."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
     for t in range(y.shape[0]):
         part = slice(indptr[t], indptr[t + 1])
-        winners[t] = run_sparse(index[part], value[part], y[t], w[t], True, out[t], *args)
+        winners[t] = run_sparse(index[part], value[part], y[t], w[t], True, out[t], *state)
