@@ -20,15 +20,13 @@ from onlinekit.schema import Schema
 class Buffer:
     """What one call writes to: a row, the probabilities, scratch (in the arguments of every kernel call)."""
 
-    __slots__ = ("args", "index", "out", "row", "value", "values")
+    __slots__ = ("args", "out", "row", "values")
 
     def __init__(self, features: int, classes: int, args: tuple[Any, ...]) -> None:
         self.row = np.empty(features)
         self.out = np.empty(classes)
         self.args = args
         self.values: tuple[Any, ...] | None = None  # what the row was packed from
-        self.index: Any = None
-        self.value: Any = None
 
     def fill(self, index: np.ndarray, value: np.ndarray) -> None:
         self.values = None
@@ -45,6 +43,11 @@ class ArrayState(base.MiniBatchClassifier):
     _dtype: Any = np.float64
     classes: Sequence[Hashable] | None
     standardize: bool
+    _n: int
+    _few: int
+    _pool: list[Buffer]
+    _learning: tuple[Any, ...] | None
+    _predicting: tuple[Any, ...] | None
 
     def _begin(self) -> None:
         """The state before any sample, once the parameters are set."""
@@ -113,14 +116,18 @@ class ArrayState(base.MiniBatchClassifier):
 
     def _refresh_features(self) -> None:
         """Gather what depends on the number of features alone."""
-        self._n = len(self._schema)
-        # Entries of a row that goes to the sparse kernels, at most.
-        self._few = self._n // 8 if self.sparse and self._n >= 256 else -1
-        # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
-        self._pool: list[Buffer] = []
-        # What the way of the usual sample needs, gathered by the first sample that has gone the general way.
-        self._learning: tuple[Any, ...] | None = None
-        self._predicting: tuple[Any, ...] | None = None
+        n = len(self._schema.names)
+        # By the dict itself: text may bring features with every sample, and __setattr__ takes its time.
+        self.__dict__.update(
+            _n=n,
+            # Entries of a row that goes to the sparse kernels, at most.
+            _few=n // 8 if self.sparse and n >= 256 else -1,
+            # Buffers are taken and given back, never shared: list.pop and append are atomic, so threads may predict.
+            _pool=[],
+            # What the way of the usual sample needs, gathered by the first sample that has gone the general way.
+            _learning=None,
+            _predicting=None,
+        )
 
     def _take(self, thin: bool = False) -> Buffer:
         try:
@@ -137,7 +144,7 @@ class ArrayState(base.MiniBatchClassifier):
         return entries <= self._few
 
     def _grow_features(self, names: Sequence[Any]) -> None:
-        start = len(self._schema)
+        start = self._n
         self._schema.extend(names)
         if len(self._schema) <= self._capacity and self._neutral and self._plain:
             self._refresh_features()  # a stream of sparse rows may bring some with every row
@@ -176,8 +183,8 @@ class ArrayState(base.MiniBatchClassifier):
         # The kernels' arguments and the shapes were made from the parameters: a new value would count in part or never.
         if "_args" in self.__dict__ and name in self.__dict__ and name in _parameters(type(self)):
             raise AttributeError(
-                f"{name} is a parameter and fixed once the model exists; "
-                f"model.clone({{{name!r}: {value!r}}}, include_attributes=True) gives one with it that has learned as much"
+                f"{name} is a parameter and fixed once the model exists; a model with it that has learned as much is "
+                f"model.clone({{{name!r}: {value!r}}}, include_attributes=True)"
             )
         super().__setattr__(name, value)
 

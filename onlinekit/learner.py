@@ -15,8 +15,10 @@ from onlinekit.jit import direct
 from onlinekit.scaling import finite
 from onlinekit.schema import Schema, is_finite_number
 
-# What the way of the usual sample stumbles over in any other; no way or buffer yet: TypeError, IndexError.
+# What the way of the usual sample stumbles over in any other.
 UNUSUAL = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, struct.error)
+# Before there is such a way: no sample has -1 features.
+NO_WAY: Any = (-1, None, None, None, None, None)
 # Values of these types cannot change under a buffer that keeps them; arrays and tensors of one number can.
 LASTING = frozenset((float, int, bool, np.float64))
 
@@ -89,7 +91,7 @@ class ArrayClassifier(ArrayState):
         # The usual sample, exactly the known features and a known label, costs one kernel call and little else; any
         # other, and every error, is left to _learn.
         try:
-            n, getter, pack_into, code, learn, pool = self._learning  # type: ignore[misc]
+            n, getter, pack_into, code, learn, pool = self._learning or NO_WAY
             if len(x) == n and type(x) is dict:  # a defaultdict or Counter makes up the values it lacks
                 if w != 1.0:
                     w = valid_weight(w)
@@ -128,61 +130,64 @@ class ArrayClassifier(ArrayState):
             return None
         return buffer
 
-    def _take_thin(self, index: np.ndarray, value: np.ndarray) -> Buffer:
-        """A buffer that holds a sparse row."""
-        buffer = self._take(thin=True)
-        buffer.index, buffer.value = index, value
-        return buffer
-
     def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
         k = self._labels.find(y)
         w = 1.0 if w == 1.0 else valid_weight(w)
         known = self._n
-        buffer = None
-        if len(x) > self._few and k >= 0:
-            buffer = self._take()
-            buffer.values = None
-            if self._schema.pack(x, buffer.row):
-                buffer = None
-        if buffer is None:
+        if k < 0 or len(x) <= self._few or self._schema.pack(x, (buffer := self._take_row()).row):
             index, value, all_known = self._schema.read(x)
-            if not finite(value):
-                raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-            if k < 0:
-                k = self._add_class(y)
-            if not all_known:
-                new = index < 0
-                self._grow_features(self._schema.unknown(x))
-                index[new] = np.arange(known, self._n)
+            if k < 0 or not all_known:
+                if not finite(value):
+                    raise self._schema.complaint(x) or ValueError("a value of x is not finite")
+                if k < 0:
+                    k = self._add_class(y)
+                if not all_known:
+                    index = self._let_in(x, index)
             if len(x) <= self._few:
-                buffer = self._take_thin(index, value)
-            else:
-                buffer = self._take()
-                buffer.fill(index, value)
-        if len(x) <= self._few:
-            status = self.kernels.learn_sparse(buffer.index, buffer.value, k, w, *buffer.args)
-        else:
-            arguments = (buffer.row, k, w, *buffer.args)
-            status = self.kernels.learn(*arguments)
-            if self._learning is None:
-                schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
-                self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
-        if status < 0:
-            if self._n > known:  # nothing is to change, so its new features go again
-                self._schema = Schema(self._schema.names[:known])
-                self._refresh()
-            raise self._schema.complaint(x) or ValueError(
-                "the sample would make the state infinite or NaN; nothing was learned from it"
-            )
+                buffer = self._take(thin=True)
+                if self.kernels.learn_sparse(index, value, k, w, *buffer.args) < 0:
+                    self._refuse(x, known)
+                self._thin.append(buffer)
+                return
+            buffer = self._take_row()
+            buffer.fill(index, value)
+        arguments = (buffer.row, k, w, *buffer.args)
+        if self.kernels.learn(*arguments) < 0:
+            self._refuse(x, known)
+        if self._learning is None:
+            schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
+            self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
         self._give_back(buffer)
+
+    def _take_row(self) -> Buffer:
+        """A buffer to pack a row into."""
+        buffer = self._take()
+        buffer.values = None
+        return buffer
+
+    def _let_in(self, x: Mapping[Any, Any], index: np.ndarray) -> np.ndarray:
+        """The columns of a valid sample, `index` as read, once its new features are known."""
+        known = self._n
+        self._grow_features(self._schema.unknown(x))
+        index = index.copy()
+        index[index == known] = np.arange(known, self._n)
+        return index
+
+    def _refuse(self, x: Mapping[Any, Any], known: int) -> None:
+        """Raise the error for a sample that the kernel did not learn, its new features forgotten."""
+        if self._n > known:
+            self._schema = Schema(self._schema.names[:known])
+            self._refresh()
+        raise self._schema.complaint(x) or ValueError(
+            "the sample would make the state infinite or NaN; nothing was learned from it"
+        )
 
     def _predict(self, x: dict[Any, Any]) -> tuple[int, Buffer]:
         """(class index, buffer with the probabilities) for a sample of any kind."""
         buffer = self._take_packed(x)
         if buffer is None and self._few < 0 and isinstance(x, Mapping):
-            buffer = self._take()
-            buffer.values = None
+            buffer = self._take_row()
             try:
                 self._schema.pack(x, buffer.row)
             except (TypeError, ValueError):
@@ -190,7 +195,7 @@ class ArrayClassifier(ArrayState):
         elif buffer is None:
             index, value = self._entries(x)
             if self._is_sparse(len(index)):
-                buffer = self._take_thin(index, value)
+                buffer = self._take(thin=True)
                 winner = self.kernels.predict_sparse(index, value, buffer.out, *buffer.args)
                 if winner < 0:
                     raise ValueError("the score of the sample is not finite")
@@ -214,7 +219,7 @@ class ArrayClassifier(ArrayState):
         try:
             index, value, all_known = self._schema.read(x)
             if not all_known:
-                known = index >= 0
+                known = index < self._n
                 index, value = index[known], value[known]
             if finite(value):
                 return index, value
@@ -233,7 +238,16 @@ class ArrayClassifier(ArrayState):
     def predict_one(self, x: dict[Any, Any]) -> Any:  # type: ignore[override]
         """The most probable label; None before any label is known."""
         try:
-            n, getter, pack_into, names, predict, pool = self._predicting  # type: ignore[misc]
+            if len(x) <= self._few:
+                index, value, all_known = self._schema.read(x)
+                # The column of all that is not known is one without a feature, where every cell is 0.
+                if all_known or (self._neutral and self._plain and self._n < self._capacity):
+                    buffer, names = self._take(thin=True), self._labels.names
+                    winner = self.kernels.predict_sparse(index, value, buffer.out, *buffer.args)
+                    if winner >= 0 and len(names) > 1:
+                        self._thin.append(buffer)
+                        return names[winner]
+            n, getter, pack_into, names, predict, pool = self._predicting or NO_WAY
             if len(x) == n and type(x) is dict:
                 buffer, values = pool.pop(), getter(x)
                 if values != buffer.values:

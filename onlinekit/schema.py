@@ -40,7 +40,8 @@ class Schema:
     def __init__(self, names: Iterable[Hashable] = ()) -> None:
         self.names: list[Any] = list(names)
         self.index = {name: j for j, name in enumerate(self.names)}
-        self._packers: dict[int, tuple[struct.Struct, struct.Struct]] = {}
+        self._packers: dict[int, tuple[Any, Any]] = {}  # entries -> pack_into of columns, of values
+        self._last: tuple[list[Any], int, np.ndarray, bool] = ([], 0, np.empty(0, dtype=np.int64), True)
         self._columns = np.empty(0, dtype=np.int64)  # integer name -> column as far as looked up, -1 elsewhere
 
     # These two take time of the order of all features, so they are made when first asked for: a stream of sparse rows
@@ -100,27 +101,36 @@ class Schema:
 
         Raises TypeError naming the feature whose value is no number. Finiteness is the kernels' to check.
         """
-        index, value, _ = self.read(x)
-        return index, value
+        index, value, all_known = self.read(x)
+        return (index.copy() if all_known else np.where(index < len(self.names), index, -1)), value
 
     def read(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray, bool]:
-        """entries, and whether all features are known."""
+        """(columns (m,), values (m,), whether all features are known); column len(self) if not known.
+
+        Columns are not to be changed: learning usually follows predicting, and then they are not looked up again.
+        """
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
-        m = len(x)
-        index: Any = np.empty(m, dtype=np.int64)
+        m, known = len(x), len(self.names)
+        try:
+            pack_columns, pack_values = self._packers[m]
+        except KeyError:
+            pack_columns, pack_values = struct.Struct(f"{m}q").pack_into, struct.Struct(f"{m}d").pack_into
+            self._packers[m] = pack_columns, pack_values
         value: Any = np.empty(m)
         try:
-            integers, floats = self._packers[m]
-        except KeyError:
-            integers, floats = self._packers[m] = struct.Struct(f"{m}q"), struct.Struct(f"{m}d")
-        try:
-            floats.pack_into(value, 0, *x.values())
+            pack_values(value, 0, *x.values())
         except (TypeError, struct.error, OverflowError):
             raise self.complaint(x) or TypeError("x holds a value that is not a number") from None
-        columns = [*map(self.index.get, x, repeat(-1))]
-        integers.pack_into(index, 0, *columns)
-        return index, value, -1 not in columns
+        names = [*x]
+        last_names, last_known, index, all_known = self._last
+        if names != last_names or known != last_known:
+            index = np.empty(m, dtype=np.int64)
+            columns = [*map(self.index.get, names, repeat(known))]
+            pack_columns(index, 0, *columns)
+            all_known = known not in columns
+            self._last = names, known, index, all_known
+        return index, value, all_known
 
     def columns(self, names: np.ndarray) -> np.ndarray:
         """The column of each of many integer names >= 0, -1 where it is not known, (n,) int64.
