@@ -8,6 +8,7 @@ from scipy import sparse
 
 import onlinekit
 from naive import SparseScaler
+from onlinekit.schema import Schema
 from onlinekit_plugins.linear import LogisticRegression, OGDClassifier, PAClassifier
 
 LEARNERS = [(spec.name, {}) for spec in onlinekit.specs("learner")] + [("bayes-logistic", {"covariance": "diag"})]
@@ -146,3 +147,40 @@ def test_growth_costs_nothing_of_the_order_of_the_features():
         model.learn_one({f"w{t}-{j}": 1.0 for j in range(30)}, t % 2 == 0)
     assert model.n_features == 30_000
     assert "values" not in model._schema.__dict__  # the getter of all features was never made
+
+
+def test_columns_of_integer_names_are_those_of_the_index():
+    schema = Schema(["a", 3, True, 2.0, 1 << 40, "3"])
+    asked = np.array([3, 1, 2, 0, 7, 3, 1 << 40, 1 << 41])
+    want = [schema.index.get(name, -1) for name in asked.tolist()]
+    assert want == [1, 2, 3, -1, -1, 1, 4, -1]
+    for _ in range(2):
+        assert schema.columns(asked).tolist() == want
+    schema.extend([7, 0])
+    assert schema.columns(asked).tolist() == [1, 2, 3, 7, 6, 1, 4, -1]
+    assert schema.columns(asked[:0]).tolist() == []
+
+
+def test_reading_a_row_again_sees_what_has_changed():
+    schema = Schema(["a", "b"])
+    x = {"b": 2.0, "c": 1.0}
+    assert [part.tolist() for part in schema.read(x)[:2]] == [[1, 2], [2.0, 1.0]]  # column 2: not known
+    assert [part.tolist() for part in schema.entries(x)] == [[1, -1], [2.0, 1.0]]
+    x["b"] = 5.0
+    assert schema.read(x)[1].tolist() == [5.0, 1.0]
+    schema.extend(["d", "c"])
+    index, _, all_known = schema.read(x)
+    assert index.tolist() == [1, 3] and all_known
+
+
+def test_keys_not_known_say_nothing_at_full_capacity_too():
+    model = onlinekit.create("learner", "logistic")
+    for t in range(64):
+        model.learn_one({f"w{8 * t + j}": 1.0 for j in range(8)}, t % 2 == 0)
+    assert model.n_features == model._capacity == 512
+    known, more = {"w3": 1.0}, {"w3": 1.0, "new": 1e300, "other": float("inf")}
+    assert model.predict_one(more) == model.predict_one(known)
+    model.learn_one({"w512": 1.0}, True)
+    assert model.n_features < model._capacity
+    assert model.predict_one(more) == model.predict_one(known)
+    assert model.predict_proba_one(more) == model.predict_proba_one(known)
