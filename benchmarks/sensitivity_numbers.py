@@ -60,7 +60,8 @@ class Change:
 
     def __init__(self, X, y, n0, share, summary):
         half = max(1, round(share * n0 / 2))
-        self.add, self.remove = (X[n0 : n0 + half], y[n0 : n0 + half]), (X[:half], y[:half])
+        self.add = sp.csr_matrix(X[n0 : n0 + half]), y[n0 : n0 + half]
+        self.remove = sp.csr_matrix(X[:half]), y[:half]
         self.X1, self.y1 = np.vstack([X[half:n0], X[n0 : n0 + half]]), np.append(y[half:n0], y[n0 : n0 + half])
         self.sparse, self.summary = sp.csr_matrix(self.X1), summary
 

@@ -1,6 +1,7 @@
 """The parts below the certificates: sums, digests, factors, curvature bounds; each against an obvious reference."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from onlinekit_plugins.sensitivity.added import AddedRows
 from onlinekit_plugins.sensitivity.curvature import CurvatureBound, margin_slack
 from onlinekit_plugins.sensitivity.gradient import loss_sum
-from onlinekit_plugins.sensitivity.gradient_kernels import sum_error
+from onlinekit_plugins.sensitivity.gradient_kernels import close_block
 from onlinekit_plugins.sensitivity.kernels import change_factor, quadratic_rows
 from onlinekit_plugins.sensitivity.losses import eigenvalue_bound
 from onlinekit_plugins.sensitivity.rows import digests, fingerprint, keys, pack_counter, unpack_counter
@@ -31,8 +32,10 @@ def one_thread():
 @settings(deadline=None)
 @given(number, number)
 def test_the_error_of_a_sum_is_exact(a, b):
-    total = a + b
-    assert Fraction(total) + Fraction(sum_error(a, b, total)) == Fraction(a) + Fraction(b)
+    high, low, part = np.array([[a], [0.0], [b]])
+    close_block(high, low, part)
+    assert high[0] == a + b and part[0] == 0.0
+    assert Fraction(high[0]) + Fraction(low[0]) == Fraction(a) + Fraction(b)
 
 
 def exact_sum(loss, rows, w):
@@ -158,8 +161,8 @@ def test_curvature_bounds_are_above_what_moves_do(seed, loss, rho, added):
     T = solve_triangular(L, X.T, lower=True).T
     slack = margin_slack(X, w)
     if added:
-        rows = AddedRows(loss, d, 1.0)
-        rows.extend([bytes([i]) * 16 for i in range(n)], X, T, z, slack)
+        rows = AddedRows(fit_of(loss, M, w))
+        rows.extend([bytes([i]) * 16 for i in range(n)], sp.csr_matrix(X) if seed % 2 else X, z)
         m3, m4 = rows.constants(0.0) if loss == "logistic" else (0.0, 0.0)
 
         def bound(gained, point):
@@ -186,27 +189,50 @@ def test_curvature_bounds_are_above_what_moves_do(seed, loss, rho, added):
             assert -values[0] <= bound(False, point) + fuzz
 
 
-def test_added_rows_come_and_go():
+def fit_of(loss, M, w0):
+    """What AddedRows asks of a fit summary."""
+    inverse = np.linalg.inv(M)
+    return SimpleNamespace(
+        loss=loss, d=len(w0), w0=w0, factor=cholesky(M, lower=True), inverse=inverse,
+        whitener=np.linalg.inv(cholesky(M, lower=True)).T,
+        inverse_root=np.sqrt(np.diag(inverse)), safety=1.0, eps=1e-14,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_added_rows_come_and_go(loss, sparse):
     rng = np.random.default_rng(0)
-    for loss in LOSSES:
-        rows, live = AddedRows(loss, 3, 1.0), {}
-        for step in range(200):
-            if live and rng.random() < 0.2:
-                gone = list(rng.choice(list(live), size=min(3, len(live)), replace=False))
-                X, z = rows.pop([bytes(k) for k in gone])
-                for key, row, margin in zip(gone, X, z, strict=True):
-                    want = live.pop(bytes(key))
-                    np.testing.assert_array_equal(row, want[0])
-                    assert margin == want[1]
-            else:
-                key = step.to_bytes(15, "big") + b"\x01"  # NumPy cuts zeros off the end of bytes
-                X, z = rng.normal(size=(1, 3)), rng.normal(size=1)
-                rows.extend([key], X, X, z, np.full(1, 1e-12))
-                live[key] = (X[0], z[0])
-            assert rows.n == len(live) and sorted(rows.keys) == sorted(live)
-            for key in live:
-                assert rows.count(key) == 1
-        fresh = AddedRows(loss, 3, 1.0)
-        X, z = np.array([v[0] for v in live.values()]), np.array([v[1] for v in live.values()])
-        fresh.extend(list(live), X, X, z, np.full(len(z), 1e-12))
+    fit = fit_of(loss, np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.2], [0.0, 0.2, 3.0]]), np.array([0.1, -0.2, 0.3]))
+    rows, live, form = AddedRows(fit), {}, sp.csr_matrix if sparse else np.asarray
+    for step in range(200):
+        if live and rng.random() < 0.2:
+            gone = list(rng.choice(list(live), size=min(3, len(live)), replace=False))
+            want = [live.pop(bytes(key)) for key in gone]
+            z = rows.pop([bytes(key) for key in gone], form(np.array([row for row, _ in want])))
+            np.testing.assert_array_equal(z, [margin for _, margin in want])
+        else:
+            keys_in = [bytes([step + 1, k + 1]) * 8 for k in range(rng.choice([1, 10]))]
+            X, z = (
+                rng.normal(size=(len(keys_in), 3)) * (rng.random((len(keys_in), 3)) < 0.7),
+                rng.normal(size=len(keys_in)),
+            )
+            rows.extend(keys_in, form(X), z)
+            live.update(zip(keys_in, zip(X, z, strict=True), strict=True))
+        assert rows.n == len(live) and (not live or sorted(rows.store.keys) == sorted(live))
+        kept = rows.X.toarray() if sp.issparse(rows.X) else rows.X
+        if live:
+            np.testing.assert_array_equal(kept, [live[key][0] for key in rows.store.keys])
+            np.testing.assert_array_equal(rows.store.numbers[:, 0], [live[key][1] for key in rows.store.keys])
+    fresh = AddedRows(fit)
+    fresh.extend(list(live), np.array([row for row, _ in live.values()]), np.array([z for _, z in live.values()]))
+    if loss == "logistic":
         np.testing.assert_allclose(rows.constants(0.0), fresh.constants(0.0), rtol=1e-9)
+    for gained in (False, True):
+        found = [r.squared_hinge(2.0, gained, True, 0.0) for r in (rows, fresh)]
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    again = AddedRows(fit)
+    again.restore(rows.__getstate__())
+    assert again.store.pop(again.store.keys[:2]).tolist() == rows.store.pop(rows.store.keys[:2]).tolist()
+    with pytest.raises(ValueError, match="not among"):
+        rows.store.pop([b"?" * 16])

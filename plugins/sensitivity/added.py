@@ -2,124 +2,163 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from . import losses
-from .curvature import kink_distance, third_derivative
+from .curvature import kink_distance, margin_slack, third_derivative
+from .gradient import margins
+from .kernels import add_outer, quadratic_rows
 from .losses import UNIT
+from .row_store import RowStore
+from .rows import unsigned
+from .triangular import half_rows
+
+if TYPE_CHECKING:
+    from .summary import FitSummary
+
+
+def whiten(fit: FitSummary, rows: Any) -> np.ndarray:
+    """L^-1 x for each row (m, d), dense or CSR, M = L L'."""
+    return np.asarray(rows @ fit.whitener) if sp.issparse(rows) else half_rows(fit.factor.T, rows)
+
+
+def whitened_gram(fit: FitSummary, rows: Any, weights: np.ndarray, T: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """L^-1 (sum_i weights_i x_i x_i') L^-T, weights >= 0, and a bound of its rounding in the order of matrices.
+
+    ``T`` holds L^-1 x_i when that is known; else the sum is made in the coordinates of the rows.
+    """
+    m, d = rows.shape
+    if T is not None:
+        white = losses.weighted_gram(T, weights)
+        return white, 8 * UNIT * (m + d + 8) * float(np.trace(white))
+    plain = gram_of(rows, weights)
+    # |sum_i weights_i x_ij x_ik| <= s_j s_k with s the root of its diagonal.
+    reach = float(np.sqrt(np.diag(plain)) @ fit.inverse_root)
+    return whiten(fit, whiten(fit, plain).T), 8 * UNIT * (m + 2 * d + 8) * reach * reach
+
+
+def gram_of(rows: Any, weights: np.ndarray) -> np.ndarray:
+    """sum_i weights_i x_i x_i', (d, d), weights >= 0."""
+    if not sp.issparse(rows):
+        return losses.weighted_gram(rows, weights)
+    out = np.zeros((rows.shape[1], rows.shape[1]))
+    add_outer(unsigned(rows.indptr), unsigned(rows.indices), rows.data, weights, out)
+    return out
 
 
 class AddedRows:
-    """Rows (n, d) found by key, with t_i = L^-1 x_i, the margin z_i at w0 and its slack.
+    """Rows (n, d) found by key, dense or CSR, with the margin z_i at w0, its slack, and q_i >= |x_i|_{M^-1}.
 
     ``average`` and ``pointwise`` are those of CurvatureBound. The logistic sums are kept up to date, O(d^2) a row; for
     the squared hinge only the rows that can reach the kink within rho are summed.
     """
 
-    def __init__(self, loss: str, d: int, safety: float) -> None:
-        self.loss, self.safety, self.n = loss, safety, 0
-        self._fields = [np.zeros((8, d)), np.zeros((8, d)), np.zeros(8), np.zeros(8)]
-        self._where: dict[bytes, list[int]] = {}
-        self._keys: list[bytes] = []
-        self._third, self._fourth = np.zeros((2, d, d)) if loss == "logistic" else np.zeros((2, 0, 0))
+    def __init__(self, fit: FitSummary) -> None:
+        self._fit = fit
+        self.store: RowStore | None = None
+        # Logistic: sums of third_i t_i t_i' and fourth_i t_i t_i', t_i = L^-1 x_i.
+        self._sums: list[np.ndarray] = []
         self._dust = 0.0
         self._constants: tuple[float, float, float] | None = None
+        # Squared hinge: distances to the kink, and which rows may lose and gain curvature.
+        self._kink: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     @property
-    def X(self) -> np.ndarray:
-        """The signed rows, (n, d)."""
-        return self._fields[0][: self.n]
+    def n(self) -> int:
+        """How many rows there are."""
+        return 0 if self.store is None else self.store.n
 
     @property
-    def keys(self) -> list[bytes]:
-        """Their keys, in the same order."""
-        return self._keys
+    def X(self) -> Any:
+        """The signed rows, (n, d), dense or CSR."""
+        return np.zeros((0, self._fit.d)) if self.store is None else self.store.rows
 
-    def count(self, key: bytes) -> int:
-        """How often the row of this key is among them."""
-        return len(self._where.get(key, ()))
+    def extend(self, keys: list[bytes], rows: Any, z: np.ndarray) -> None:
+        """Take rows with their margins at w0."""
+        if self.store is None or not self.store.n:
+            self.store = RowStore(self._fit.d, sp.issparse(rows), 3)
+        T = self._white(rows)
+        if T is None:
+            inside, slack = np.empty(len(z)), margins(rows, self._fit.inverse_root, np.ones(len(z)))[1]
+            quadratic_rows(unsigned(rows.indptr), unsigned(rows.indices), rows.data, self._fit.inverse, inside)
+            # What rounding can do to x.M^-1 x is measured in the length that cannot cancel.
+            slack *= slack * (4 * self._fit.eps + 32 * UNIT * (self._fit.d + 8))
+            q = np.sqrt(np.maximum(inside, 0.0) + slack)
+        else:
+            q = np.sqrt(np.einsum("ij,ij->i", T, T)) * self._fit.safety
+        numbers = np.stack([z, margin_slack(rows, self._fit.w0), q], axis=1)
+        self.store.add(keys, rows, numbers)
+        self._accumulate(rows, numbers, T, 1)
 
-    def extend(self, keys: list[bytes], X: np.ndarray, T: np.ndarray, z: np.ndarray, slack: np.ndarray) -> None:
-        """Take rows."""
-        need = self.n + len(keys)
-        if need > len(self._fields[2]):
-            more = max(need, 2 * self.n) - self.n
-            self._fields = [np.concatenate([f[: self.n], np.zeros((more, *f.shape[1:]))]) for f in self._fields]
-        for field, new in zip(self._fields, (X, T, z, slack), strict=True):
-            field[self.n : need] = new
-        for i, key in enumerate(keys, self.n):
-            self._where.setdefault(key, []).append(i)
-        self._keys.extend(keys)
-        self.n = need
-        self._accumulate(T, z, slack, 1)
+    def pop(self, keys: list[bytes], rows: Any) -> np.ndarray:
+        """Drop these rows; the margins (k,) that they were added with."""
+        assert self.store is not None
+        numbers = self.store.pop(keys)
+        self._accumulate(rows, numbers, self._white(rows), -1)
+        return numbers[:, 0]
 
-    def pop(self, keys: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Drop one row for each key; their rows (k, d) and the margins (k,) they were added with."""
-        gone = [np.empty((len(keys), *f.shape[1:])) for f in self._fields]
-        for out, key in enumerate(keys):
-            places = self._where[key]
-            i, last = places.pop(), self.n - 1
-            if not places:
-                del self._where[key]
-            for field, kept in zip(self._fields, gone, strict=True):
-                kept[out] = field[i]
-                field[i] = field[last]
-            tail = self._keys.pop()
-            if i != last:
-                moved = self._where[tail]
-                moved[moved.index(last)] = i
-                self._keys[i] = tail
-            self.n = last
-        self._accumulate(gone[1], gone[2], gone[3], -1)
-        return gone[0], gone[2]
+    def _white(self, rows: Any) -> np.ndarray | None:
+        """L^-1 x of each row, None when CSR rows are better served without."""
+        few = self._fit.loss == "logistic" and rows.shape[0] <= 2 * self._fit.d
+        if sp.issparse(rows) and not few and np.isfinite(self._fit.eps):
+            return None
+        return whiten(self._fit, rows)
 
-    def _accumulate(self, T: np.ndarray, z: np.ndarray, slack: np.ndarray, sign: int) -> None:
-        if self.loss != "logistic" or not len(z):
+    def _accumulate(self, rows: Any, numbers: np.ndarray, T: np.ndarray | None, sign: int) -> None:
+        self._constants = self._kink = None
+        if self._fit.loss != "logistic" or not len(numbers):
             return
-        self._constants = None
-        q = np.sqrt(np.einsum("ij,ij->i", T, T)) * self.safety
-        third, fourth = third_derivative(z, slack) * q, q * q / 8
-        self._third += sign * losses.weighted_gram(T, third)
-        self._fourth += sign * losses.weighted_gram(T, fourth)
-        # What rounding may leave in the sums after any number of additions and removals.
-        size = float(third @ (q * q)) + float(fourth @ (q * q))
-        self._dust += 8 * UNIT * (len(z) + len(T[0]) + 8) * size
         if not self.n:
-            self._third[:], self._fourth[:], self._dust = 0.0, 0.0, 0.0
+            self._sums, self._dust = [], 0.0
+            return
+        z, slack, q = numbers.T
+        for which, weights in enumerate((third_derivative(z, slack) * q, q * q / 8)):
+            part, dust = whitened_gram(self._fit, rows, weights, T)
+            if len(self._sums) == which:
+                self._sums.append(part)
+            elif sign > 0:
+                self._sums[which] += part
+            else:
+                self._sums[which] -= part
+            # What rounding may leave in the sums after any number of additions and removals.
+            self._dust += dust + 2 * UNIT * float(np.trace(self._sums[which]))
 
     def constants(self, enough: float) -> tuple[float, float]:
         """m3 and m4 of the logistic loss over the added rows; a looser m3 or m4 will do when at most ``enough``."""
         if not self.n:
             return 0.0, 0.0
         if self._constants is None or self._constants[0] != enough:
-            one, two = (losses.eigenvalue_bound(k, enough) + self._dust for k in (self._third, self._fourth))
-            self._constants = enough, one * self.safety, two * self.safety
+            one, two = (losses.eigenvalue_bound(k, enough) + self._dust for k in self._sums)
+            self._constants = enough, one * self._fit.safety, two * self._fit.safety
         return self._constants[1:]
 
     def squared_hinge(self, rho: float, gained: bool, pointwise: bool, enough: float) -> float:
         """eps of the squared hinge over the added rows, on average over the path or at a point."""
-        if not self.n:
+        if self.store is None or not self.n:
             return 0.0
-        T, z, slack = (f[: self.n] for f in self._fields[1:])
-        tau, lost, gain = kink_distance(z, slack, np.sqrt((T * T).sum(axis=1)) * self.safety)
-        with np.errstate(invalid="ignore"):
-            weights = 2.0 * (tau <= rho) if pointwise else 2 * np.maximum(1 - tau / rho, 0.0)
-        weights = np.where(gain if gained else lost, weights, 0.0)
-        return losses.largest_eigenvalue(T, weights, enough) * self.safety
+        if self._kink is None:
+            self._kink = kink_distance(*self.store.numbers.T)
+        tau, lost, gain = self._kink
+        near = np.flatnonzero((gain if gained else lost) & (tau <= rho))
+        if not len(near):
+            return 0.0
+        weights = np.full(len(near), 2.0) if pointwise else 2 * (1 - tau[near] / rho)
+        T = whiten(self._fit, self.store.take(near))
+        return losses.largest_eigenvalue(T, weights, enough) * self._fit.safety
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {k: v for k, v in self.__dict__.items() if k not in ("_where", "_constants")}
-        state["_fields"] = [f[: self.n].copy() for f in self._fields]
-        state["_keys"] = np.frombuffer(b"".join(self._keys), dtype=np.uint8).copy()
-        return state
+        return {
+            "store": None if self.store is None else self.store.__getstate__(),
+            "sums": self._sums,
+            "dust": self._dust,
+        }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _constants=None)
-        self._fields = list(state["_fields"])
-        raw = state["_keys"].tobytes()
-        self._keys = [raw[i : i + 16] for i in range(0, len(raw), 16)]
-        self._where = {}
-        for i, key in enumerate(self._keys):
-            self._where.setdefault(key, []).append(i)
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take what __getstate__ gave."""
+        if state["store"] is not None:
+            self.store = object.__new__(RowStore)
+            self.store.__setstate__(state["store"])
+        self._sums, self._dust = state["sums"], state["dust"]

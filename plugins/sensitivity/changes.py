@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import losses
-from .gradient import LONG, UNIT_LONG, loss_sum
+from .gradient import LONG, UNIT_LONG, LossSum, loss_sum
 from .losses import UNIT
 from .refine import Point
+from .row_store import RowStore
 from .rows import digests, fingerprint, keys, pack_counter, unpack_counter
 from .streaming import HessianMetric
 from .summary import FitSummary
@@ -31,7 +32,7 @@ class ChangedData:
         self._mark = summary.fingerprint.copy()
         self._added: Counter[bytes] = Counter()
         self._removed: Counter[bytes] = Counter()
-        self._removed_rows: dict[bytes, np.ndarray] = {}
+        self._removed_rows: RowStore | None = None
         self._added_norm = 0.0
         self._metric = HessianMetric(summary) if summary.matrices else None
         self._points: list[Point] = []
@@ -54,14 +55,9 @@ class ChangedData:
     def _changed(self) -> None:
         self._points = []
 
-    def _rows(self, X: Any, y: Any) -> Any:
-        if self._metric is not None and sp.issparse(X):
-            X = X.toarray()
-        return losses.signed_rows(X, y, self.summary.d)
-
     def add(self, X: Any, y: Any) -> None:
         """Rows (m, d), dense or CSR, or one row (d,), joined the data. O(d^2) a row, less a row in a batch."""
-        rows = self._rows(X, y)
+        rows = losses.signed_rows(X, y, self.summary.d)
         if rows.shape[0]:
             table = digests(rows)
             self._add(rows, keys(table), fingerprint(table))
@@ -69,50 +65,55 @@ class ChangedData:
     def _add(self, rows: Any, names: list[bytes], mark: np.ndarray) -> None:
         # A removed row that comes back undoes its removal.
         back = _first(names, self._removed)
-        z = self._shift(rows, mark, 1, ~back, back)
-        returned = [key for key, again in zip(names, back, strict=True) if again] if back.any() else []
-        new = [key for key, again in zip(names, back, strict=True) if not again] if returned else names
+        (new, fresh), (returned, again) = _parted(rows, names, back)
+        change = self._shift(rows, mark, 1, ((0, fresh, ~back, 1), (1, again, back, -1)))
         _take(self._removed, returned)
         self._added.update(new)
         if self._metric is None:
-            norms = losses.row_norms(rows[~back])
-            self._added_norm += float(norms @ norms) * (1 + 1e-9)
+            self._added_norm += losses.square_sum(fresh) * (1 + 1e-9) if new else 0.0
             return
         if new:
-            self._metric.add(new, rows[~back], z[~back])
+            self._metric.add(new, fresh, change.z[~back])
         if returned:
-            self._metric.lose(rows[back], z[back], back=True)
+            assert self._removed_rows is not None
+            self._removed_rows.pop(returned)
+            self._metric.lose(again, change.z[back], back=True)
 
     def remove(self, X: Any, y: Any) -> None:
         """Rows left the data; ValueError for one that is not in it or for the last row. Added rows leave first."""
-        rows = self._rows(X, y)
+        rows = losses.signed_rows(X, y, self.summary.d)
         if not rows.shape[0]:
             return
         table = digests(rows)
         names = keys(table)
         fit, added, removed = self.summary.keys, self._added, self._removed
+        before = bool(removed) and not removed.keys().isdisjoint(names)
         for key, count in Counter(names).items():
-            if count > added.get(key, 0) + fit.get(key, 0) - removed.get(key, 0):
+            held = fit.get(key, 0)
+            if (before or count > held) and count > held + added.get(key, 0) - removed.get(key, 0):
                 raise ValueError("a row to remove is neither a fit row nor an added one (or was removed before)")
         if rows.shape[0] >= self.n1:
             raise ValueError("cannot remove every row: no data would be left")
         mine = _first(names, self._added)
-        z = self._shift(rows, fingerprint(table), -1, mine, ~mine)
-        own = [key for key, is_own in zip(names, mine, strict=True) if is_own] if mine.any() else []
-        gone = [key for key, is_own in zip(names, mine, strict=True) if not is_own] if own else names
+        (own, back), (gone, lost) = _parted(rows, names, ~mine)
+        change = self._shift(rows, fingerprint(table), -1, ((0, back, mine, -1), (1, lost, ~mine, 1)))
         _take(self._added, own)
         self._removed.update(gone)
         if self._metric is None:
             return
-        # Equal rows have equal keys, so one row a key is enough.
-        self._removed_rows.update(zip(gone, rows[~mine], strict=True))
         if own:
-            self._metric.take(own)
+            self._metric.take(own, back)
         if gone:
-            self._metric.lose(rows[~mine], z[~mine])
+            if self._removed_rows is None or not self._removed_rows.n:
+                self._removed_rows = RowStore(self.summary.d, sp.issparse(lost))
+            self._removed_rows.add(gone, lost)
+            self._metric.lose(lost, change.z[~mine])
 
-    def _shift(self, rows: Any, mark: np.ndarray, sign: int, added: np.ndarray, removed: np.ndarray) -> np.ndarray:
-        """Move the gradient, its error, n1 and the fingerprint by the rows; their margins."""
+    def _shift(self, rows: Any, mark: np.ndarray, sign: int, parts: Any) -> LossSum:
+        """Move the gradient, its error, n1 and the fingerprint by the rows; their sums at w0.
+
+        ``parts`` are the rows that count as added (0) and as removed (1): which, rows, their places, the way they go.
+        """
         s, m = self.summary, rows.shape[0]
         change = loss_sum(s.loss, rows, s.w0)
         self._G = self._G + sign * (m * LONG(s.C) * s.w0 + change.gradient)
@@ -120,12 +121,15 @@ class ChangedData:
         self._value += sign * change.value
         self._value_error += change.value_error + 2 * UNIT * (abs(self._value) + change.value)
         self.n1 += sign * m
-        for which, (chosen, way) in enumerate(((added, sign), (removed, -sign))):
-            self._moved[which] += way * np.asarray(rows[chosen].T @ change.slope[chosen])
+        for which, chosen, places, way in parts:
+            if chosen is rows:
+                self._moved[which] += way * change.gradient.astype(float)
+            elif chosen is not None:
+                self._moved[which] += way * losses.combined(chosen, change.slope[places])
         with np.errstate(over="ignore"):
             self._mark = self._mark + mark if sign > 0 else self._mark - mark
         self._changed()
-        return change.z
+        return change
 
     def merge(self, other: ChangedData) -> None:
         """Take in what another tracker saw: the changes of a disjoint shard of the data; the sums add.
@@ -146,14 +150,9 @@ class ChangedData:
             for metric in (self._metric, other._metric):
                 trial.add(metric.added.X, np.ones(metric.added.n))
             for part in (self, other):
-                gone = part._gone()
-                trial.remove(gone, np.ones(len(gone)))
+                if part._removed_rows is not None:
+                    trial.remove(part._removed_rows.rows, np.ones(part._removed_rows.n))
         self.__dict__.update(trial.__dict__)
-
-    def _gone(self) -> np.ndarray:
-        """The removed rows of the fit, each as often as it was removed."""
-        rows = [self._removed_rows[key] for key in self._removed.elements()] if self._metric is not None else []
-        return np.array(rows).reshape(-1, self.summary.d)
 
     def _sum(self, parts: tuple[ChangedData, ChangedData]) -> None:
         """Add what the parts saw to a fresh tracker, without their rows."""
@@ -179,7 +178,7 @@ class ChangedData:
         high = self.G
         state["_G"] = (high, (self._G - high).astype(float))
         state["_added"], state["_removed"] = pack_counter(self._added), pack_counter(self._removed)
-        state["_removed_rows"] = self._gone()
+        state["_removed_rows"] = None if self._removed_rows is None else self._removed_rows.__getstate__()
         state["_metric"] = None if self._metric is None else self._metric.__getstate__()
         state["_points"] = [p.state() for p in self._points]
         return state
@@ -191,8 +190,9 @@ class ChangedData:
         high, low = state["_G"]
         self._G = high.astype(LONG) + low
         self._added, self._removed = unpack_counter(*state["_added"]), unpack_counter(*state["_removed"])
-        gone = np.asarray(state["_removed_rows"]).reshape(-1, self.summary.d)
-        self._removed_rows = dict(zip(keys(digests(gone)), gone, strict=True))
+        if state["_removed_rows"] is not None:
+            self._removed_rows = object.__new__(RowStore)
+            self._removed_rows.__setstate__(state["_removed_rows"])
         if state["_metric"] is not None:
             self._metric = HessianMetric.restored(self.summary, state["_metric"])
         self._points = [Point(**p) for p in state["_points"]]
@@ -201,13 +201,20 @@ class ChangedData:
 def _first(names: list[bytes], held: Counter[bytes]) -> np.ndarray:
     """Which rows are held, each key at most as often as it is held, (n,) bool."""
     found = np.zeros(len(names), dtype=bool)
-    if held:
+    if held and not held.keys().isdisjoint(names):
         left: dict[bytes, int] = {}
         for i, key in enumerate(names):
             count = left.get(key, held.get(key, 0))
             found[i] = count > 0
             left[key] = count - 1
     return found
+
+
+def _parted(rows: Any, names: list[bytes], apart: np.ndarray) -> list[tuple[list[bytes], Any]]:
+    """Keys and rows (None without any) of those that are not ``apart`` (n,) bool, and of those that are."""
+    if not apart.any() or apart.all():
+        return [([], None), (names, rows)] if apart.any() else [(names, rows), ([], None)]
+    return [([names[i] for i in places], losses.taken(rows, places)) for places in map(np.flatnonzero, (~apart, apart))]
 
 
 def _take(held: Counter[bytes], names: list[bytes]) -> None:

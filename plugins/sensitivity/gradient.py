@@ -31,7 +31,7 @@ class LossSum:
 
 
 def margins(rows: Any, w: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """z_i = sign_i x_i.w of rows (n, d), dense or CSR; size_i = sum_j |x_ij w_j|; and a bound of z's error, (n,) each."""
+    """z_i = sign_i x_i.w of rows (n, d), dense or CSR; size_i = sum_j |x_ij w_j|; a bound of z's error; (n,) each."""
     z, size = np.empty((2, rows.shape[0]))
     if sp.issparse(rows):
         length = np.diff(rows.indptr).astype(float)

@@ -136,3 +136,29 @@ def quadratic_rows(indptr, indices, data, A, out):
             total += data[k] * part
         out[i] = 2.0 * total
     return 0
+
+
+@kernel
+def add_outer(indptr, indices, data, weights, A):
+    """A (d, d) += sum_i weights_i x_i x_i' for CSR rows, unsigned indices: O(non-zeros of a row squared)."""
+    for i in range(len(indptr) - 1):
+        w = weights[i]
+        if w != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                j, p = indices[k], w * data[k]
+                A[j, j] += p * data[k]
+                for m in range(indptr[i], k):
+                    q = p * data[m]
+                    A[j, indices[m]] += q
+                    A[indices[m], j] += q
+    return 0
+
+
+@kernel
+def gather_rows(place, indptr, index, value, out_index, out_value):
+    """CSR rows, indptr (n + 1,), out of stored ones: row i has place[i] = (start, length) in index and value."""
+    for i in range(place.shape[0]):
+        a, b = place[i, 0], indptr[i]
+        for k in range(place[i, 1]):
+            out_index[b + k], out_value[b + k] = index[a + k], value[a + k]
+    return 0

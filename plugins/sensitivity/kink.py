@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import losses
-from .curvature import margin_slack
+from .gradient import margins
 from .losses import UNIT
 from .streaming import HessianMetric
 
@@ -23,17 +23,17 @@ class KinkRows:
 
     def __init__(self, metric: HessianMetric, answer: dict[str, Any], rows: Any, sign: np.ndarray) -> None:
         self._metric, self._answer, self._rows, self._sign = metric, answer, rows, sign
-        w0 = metric.summary.w0
-        z, slack = sign * np.asarray(rows @ w0), margin_slack(rows, w0)
+        z, _, slack = margins(rows, metric.summary.w0, sign)
         # On the kink to rounding: N may count such a row or not.
         self._counted, self._left_out = z <= 1 + slack, z >= 1 - slack
         # |x_i|_{N^-1} <= sum_j |x_ij| sqrt((N^-1)_jj), which costs no solve.
-        size = losses.with_data(rows, np.abs(rows.data)) if sp.issparse(rows) else np.abs(rows)
-        self._wide = np.asarray(size @ answer["inverse_root"]) * (1 + 1e-9)
+        self._wide = margins(rows, answer["inverse_root"], sign)[1] * (1 + 1e-9)
 
-    def constants(self, w: np.ndarray, gamma: float) -> tuple[float, float] | None:
-        """a, b with a N <= average Hessian from w to w1 <= b N; None when no crossing is found. gamma >= |g|_{N^-1}."""
-        z, slack = self._sign * np.asarray(self._rows @ w), margin_slack(self._rows, w)
+    def constants(self, z: np.ndarray, slack: np.ndarray, gamma: float) -> tuple[float, float] | None:
+        """a, b with a N <= average Hessian from w to w1 <= b N; None when no crossing is found.
+
+        z (n,) are the margins at w, off by at most ``slack``; gamma >= |g|_{N^-1}.
+        """
         rho = max(gamma * 1.001, 1e-300)
         for _ in range(12):
             lost = self._change(z, slack, rho, False)
@@ -54,7 +54,7 @@ class KinkRows:
         chosen = np.flatnonzero((self._left_out if gained else self._counted) & (away + slack + self._wide * rho >= 0))
         if not len(chosen):
             return 0.0
-        rows = self._rows[chosen]
+        rows = losses.taken(self._rows, chosen)
         T = self._metric.whiten_now(rows.toarray() if sp.issparse(rows) else rows, self._answer)
         q = np.sqrt(np.einsum("ij,ij->i", T, T)) * (1 + 1e-9)
         able = away[chosen] + slack[chosen] + q * rho >= 0

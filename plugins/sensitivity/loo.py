@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dtrtri
 
 from . import losses
 from .curvature import margin_slack
 from .kernels import quadratic_rows
 from .losses import UNIT
-from .rows import digests, fingerprint
+from .rows import digests, fingerprint, unsigned
 from .summary import FitSummary
 
 
@@ -117,9 +116,7 @@ def _products(s: FitSummary, rows: Any, sign: np.ndarray, u: np.ndarray) -> tupl
     c = np.asarray(solve_triangular(s.factor, white, lower=True, trans="T"))
     q2 = np.empty(s.n0)
     if sp.issparse(rows):
-        root, _ = dtrtri(s.factor, lower=1)
-        root = np.tril(root)
-        quadratic_rows(rows.indptr, rows.indices, rows.data, root.T @ root, q2)
+        quadratic_rows(unsigned(rows.indptr), unsigned(rows.indices), rows.data, s.inverse, q2)
         q2 = np.maximum(q2, 0.0)
     else:
         T = np.asarray(solve_triangular(s.factor, rows.T, lower=True))

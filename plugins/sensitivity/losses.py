@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
+
+from .kernels import gather_rows
 
 UNIT = 2.0**-53
 LOSSES = ("logistic", "squared_hinge")
@@ -67,7 +70,9 @@ def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]
         raise ValueError(f"rows must have {d} features, got {rows.shape[1]}")
     if not np.all(np.abs(labels) == 1.0):
         raise ValueError(f"labels must be -1 or +1 (or bool), got {np.unique(labels)[:5].tolist()}")
-    if not np.all(np.isfinite(rows.data if sp.issparse(rows) else rows)):
+    values = rows.data if sp.issparse(rows) else rows
+    # The sum tells nearly always, in a third of the time.
+    if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise ValueError("X holds NaN or infinity")
     if sp.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
@@ -90,9 +95,36 @@ def spread(X: Any, weights: np.ndarray) -> np.ndarray:
 
 def with_data(X: Any, data: np.ndarray) -> Any:
     """CSR rows with the pattern of X and other values."""
-    out = sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
+    out = copy.copy(X)
+    out.data = data
+    return out
+
+
+def taken(X: Any, chosen: np.ndarray) -> Any:
+    """The rows of X at these places or where this mask is true; for canonical CSR rows a tenth of SciPy's time."""
+    if not sp.issparse(X):
+        return X[chosen]
+    places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+    place = np.stack([X.indptr[places], X.indptr[places + 1] - X.indptr[places]], axis=1).astype(np.int64)
+    return gathered(place, X.indices, X.data, X.shape[1])
+
+
+def gathered(place: np.ndarray, index: np.ndarray, value: np.ndarray, d: int) -> Any:
+    """CSR rows (n, d) out of stored ones: row i is place[i] = (start, length) of ``index`` and ``value``."""
+    indptr = np.zeros(len(place) + 1, dtype=index.dtype)
+    np.cumsum(place[:, 1], out=indptr[1:])
+    indices, data = np.empty(indptr[-1], dtype=index.dtype), np.empty(indptr[-1])
+    gather_rows(place, indptr, index, value, indices, data)
+    out = sp.csr_matrix((data, indices, indptr), shape=(len(place), d), copy=False)
     out.has_canonical_format = True
     return out
+
+
+def combined(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Sum_i weights_i x_i, (d,)."""
+    if sp.issparse(X):
+        return np.bincount(X.indices, X.data * spread(X, weights), X.shape[1])
+    return np.asarray(weights @ X)
 
 
 def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
@@ -104,11 +136,17 @@ def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
     return np.asarray(scaled.T @ scaled)
 
 
-def column_sums(X: Any, weights: np.ndarray, power: int = 1) -> np.ndarray:
-    """Sum_i weights_i |x_ij|^power, shape (d,)."""
+def column_squares(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Sum_i weights_i x_ij^2, shape (d,)."""
     if sp.issparse(X):
-        return np.bincount(X.indices, np.abs(X.data) ** power * spread(X, weights), X.shape[1])
-    return np.asarray((np.abs(X) ** power).T @ weights)
+        return np.bincount(X.indices, X.data * X.data * spread(X, weights), X.shape[1])
+    return np.asarray(weights @ (X * X))
+
+
+def square_sum(X: Any) -> float:
+    """The sum of all squares."""
+    values = X.data if sp.issparse(X) else np.ravel(X)
+    return float(values @ values)
 
 
 def row_norms(X: Any) -> np.ndarray:
@@ -134,15 +172,17 @@ def largest_eigenvalue(T: np.ndarray, weights: np.ndarray, enough: float = 0.0) 
 def eigenvalue_bound(K: np.ndarray, enough: float = 0.0) -> float:
     """An upper bound of lambda_max(K) for K >= 0, tight to rounding unless a looser one is at most ``enough``.
 
-    The Frobenius norm costs O(d^2), (tr K^8)^(1/8) two products, the eigenvalue itself the most.
+    The Frobenius norm costs O(d^2), (tr K^4)^(1/4) a product, (tr K^8)^(1/8) two, the eigenvalue itself the most.
     """
     slack = 8 * UNIT * (len(K) + 8) * float(np.trace(K))
     loose = float(np.linalg.norm(K)) + slack
     if loose <= enough or loose == slack:
         return loose
     if enough > 0:
-        square = K @ K
-        loose = float(np.sqrt(np.sqrt(np.linalg.norm(square @ square)))) * (1 + 1e-9) + slack
+        square = K @ K.T
+        loose = float(np.sqrt(np.linalg.norm(square))) * (1 + 1e-9) + slack
+        if loose > enough:
+            loose = float(np.sqrt(np.sqrt(np.linalg.norm(square @ square.T)))) * (1 + 1e-9) + slack
         if loose <= enough:
             return loose
     return float(np.linalg.eigvalsh(K)[-1]) + slack

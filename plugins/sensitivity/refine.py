@@ -84,7 +84,7 @@ def refined_points(
         if kink is not None and metric is not None:
             if not point.gamma:
                 point.gamma, point.step, point.residual = metric.solve(answer, g, dg)
-            found = kink.constants(w, point.gamma)
+            found = kink.constants(there.z, there.z_error, point.gamma)
             if found is not None and (point.a <= 0 or found[1] - found[0] < point.b - point.a):
                 point.a, point.b = found
         if i + 1 < passes:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.lapack import dtrtri
+import scipy.sparse as sp
 
 from . import losses
-from .added import AddedRows
-from .curvature import margin_slack
-from .kernels import change_factor
+from .added import AddedRows, gram_of, whiten, whitened_gram
+from .kernels import add_outer, change_factor
 from .losses import UNIT
+from .rows import unsigned
 from .summary import FitSummary
+from .triangular import back, factor, half, half_rows, inverse_diagonal
 
 _LARGEST_ERROR = 0.05
 
@@ -28,78 +28,75 @@ class HessianMetric:
 
     def __init__(self, summary: FitSummary) -> None:
         self.summary = summary
-        d = summary.d
-        self._N = summary.M.copy()
-        self._R = np.array(summary.factor.T, order="C")  # its own: the kernels write to it
+        # The fit's own until they change.
+        self._N, self._R = summary.M, summary.factor.T
         self._shift, self._rank_ops, self._terms, self._stale = 0, 0, 0, False
         self._zmax = summary.margin_max
         self._scale_sq = np.diag(summary.M).copy()
-        self._lost = np.zeros((d, d))
-        self._lost_size = 0.0
-        self.added = AddedRows(summary.loss, d, summary.safety)
+        self._lost: np.ndarray | None = None
+        self._lost_size = self._lost_dust = 0.0
+        self.added = AddedRows(summary)
         self.added_norm = 0.0
         self._answer: dict[str, Any] | None = None
         self._spectrum: tuple[np.ndarray, np.ndarray] | None = None
 
-    def whiten(self, rows: np.ndarray) -> np.ndarray:
-        """L^-1 x for each row, M = L L', (m, d)."""
-        return np.asarray(solve_triangular(self.summary.factor, rows.T, lower=True, check_finite=False)).T
-
-    def add(self, keys: list[bytes], rows: np.ndarray, z: np.ndarray) -> None:
-        """New rows joined the data."""
-        T, slack = self.whiten(rows), margin_slack(rows, self.summary.w0)
-        self.added.extend(keys, rows, T, z, slack)
-        self.added_norm += float((rows * rows).sum()) * (1 + 1e-12)
+    def add(self, keys: list[bytes], rows: Any, z: np.ndarray) -> None:
+        """New rows (m, d), dense or CSR, joined the data."""
+        self.added.extend(keys, rows, z)
+        self.added_norm += losses.square_sum(rows) * (1 + 1e-12)
         self._change(rows, losses.curvature(self.summary.loss, z), True)
 
-    def take(self, keys: list[bytes]) -> np.ndarray:
-        """Added rows left again; returns them."""
-        rows, z = self.added.pop(keys)
-        left = self.added_norm * (1 + 8 * UNIT) - float((rows * rows).sum()) * (1 - 1e-12)
+    def take(self, keys: list[bytes], rows: Any) -> None:
+        """Added rows left again."""
+        z = self.added.pop(keys, rows)
+        left = self.added_norm * (1 + 8 * UNIT) - losses.square_sum(rows) * (1 - 1e-12)
         self.added_norm = left if self.added.n else 0.0
         self._change(rows, losses.curvature(self.summary.loss, z), False)
-        return rows
 
-    def lose(self, rows: np.ndarray, z: np.ndarray, back: bool = False) -> None:
+    def lose(self, rows: Any, z: np.ndarray, back: bool = False) -> None:
         """Rows of the fit left the data, or came back."""
         weights = losses.curvature(self.summary.loss, z)
-        change = self._change(rows, weights, back)
-        sign = -1 if back else 1
-        if change is None:
-            T = self.whiten(rows)
-            white = losses.weighted_gram(T, weights)
+        self._change(rows, weights, back)
+        T = whiten(self.summary, rows) if rows.shape[0] <= 2 * self.summary.d else None
+        white, dust = whitened_gram(self.summary, rows, weights, T)
+        if self._lost is None:
+            self._lost = -white if back else white
         else:
-            white = self.whiten(self.whiten(change).T)
-        self._lost += sign * white
+            self._lost += -white if back else white
         self._lost_size += float(np.trace(white)) * (1 + 1e-9)
+        self._lost_dust += dust
 
-    def _change(self, rows: np.ndarray, weights: np.ndarray, add: bool) -> np.ndarray | None:
-        """Move N by the rows; their part of it, (d, d), when they are so many that it is worth passing on."""
+    def _change(self, rows: Any, weights: np.ndarray, add: bool) -> None:
+        """Move N by the rows."""
         self._answer = self._spectrum = None
-        self._terms += len(rows)
-        kept = weights > 0
-        if not kept.any():
-            return None
-        scaled = rows[kept] * np.sqrt(weights[kept])[:, None]
-        part = scaled.T @ scaled
-        self._N += (1 if add else -1) * part
-        if add:
-            self._scale_sq += (scaled * scaled).sum(axis=0) * (1 + 1e-9)
-        # More rank-1 changes than this cost as much as a new factor.
-        few = len(scaled) <= max(1, self.summary.d // 40)
-        if self._stale or not few or change_factor(self._R, scaled, add) < len(scaled):
-            self._stale = True
+        self._terms += rows.shape[0]
+        if self._N is self.summary.M:
+            self._N = self._N.copy()
+        way = 1.0 if add else -1.0
+        if sp.issparse(rows):
+            add_outer(unsigned(rows.indptr), unsigned(rows.indices), rows.data, way * weights, self._N)
         else:
-            self._rank_ops += len(scaled)
-        return part if len(scaled) > self.summary.d else None
+            self._N += way * gram_of(rows, weights)
+        if add:
+            self._scale_sq += losses.column_squares(rows, weights) * (1 + 1e-9)
+        # More rank-1 changes than this cost as much as a new factor.
+        if self._stale or rows.shape[0] > max(1, self.summary.d // 40):
+            self._stale = True
+            return
+        if self._rank_ops == 0:
+            self._R = np.array(self._R, order="C")  # the kernels write to it
+        scaled = (rows.toarray() if sp.issparse(rows) else rows)[weights > 0] * np.sqrt(weights[weights > 0])[:, None]
+        if change_factor(self._R, scaled, add) < len(scaled):
+            self._stale = True
+        self._rank_ops += len(scaled)
 
     def _refactor(self, net: int) -> bool:
         N = self._N.copy()
-        N[np.diag_indices(len(N))] += net * self.summary.C
-        try:
-            self._R = np.ascontiguousarray(cholesky(N, lower=True, check_finite=False).T)
-        except np.linalg.LinAlgError:
+        N.ravel()[:: len(N) + 1] += net * self.summary.C
+        R = factor(N)
+        if R is None:
             return False
+        self._R = R
         self._shift, self._rank_ops, self._stale = net, 0, False
         return True
 
@@ -117,16 +114,15 @@ class HessianMetric:
         s = self.summary
         error = self._unit() * float(self._scale(net) @ s.inverse_root) ** 2 + s.eps
         lost = 0.0
-        if self._lost_size:
-            dust = 8 * UNIT * (self._terms + s.d + 8) * self._lost_size
+        if self._lost is not None:
+            dust = 8 * UNIT * (self._terms + s.d + 8) * self._lost_size + self._lost_dust
             lost = losses.eigenvalue_bound(self._lost, 0.02 if s.d <= 64 else 0.06) + dust
         theta = lost * s.safety + max(0, -net) / s.n0 + error
         if theta <= 0.02 or (theta <= 0.1 and s.d > 64):
             return 1 / (1 - theta)
         N = self._N.copy()
-        N[np.diag_indices(s.d)] += net * s.C
-        half = solve_triangular(s.factor, N, lower=True, check_finite=False)
-        white = solve_triangular(s.factor, half.T, lower=True, check_finite=False)
+        N.ravel()[:: s.d + 1] += net * s.C
+        white = whiten(s, whiten(s, N).T)
         low = float(np.linalg.eigvalsh((white + white.T) / 2)[0]) * (1 - s.eps) - error
         return 1 / low if low > 1e-6 else np.inf
 
@@ -174,30 +170,29 @@ class HessianMetric:
 
     def solve(self, out: dict[str, Any], g: np.ndarray, dg: np.ndarray) -> tuple[float, np.ndarray, float]:
         """gamma >= |g|_{N^-1}, step close to N^-1 g, and residual >= |g - N step|_{N^-1}, for a g off by <= dg."""
-        gamma = float(np.linalg.norm(self._half(g))) * out["grow"] + float(dg @ out["inverse_root"])
-        step, rest = np.zeros_like(g), g
-        for _ in range(2):
-            step = step + solve_triangular(self._R, self._half(rest), lower=False, check_finite=False)
-            rest = g - self._N @ step - out["net"] * self.summary.C * step
+        white = half(self._R, g)
+        gamma = float(np.linalg.norm(white)) * out["grow"] + float(dg @ out["inverse_root"])
+        step = back(self._R, white)
+        rest = self._rest(g, step, out)
+        step = step + back(self._R, half(self._R, rest))
+        rest = self._rest(g, step, out)
         rounding = (self._unit() * float(out["scale"] @ np.abs(step))) * out["total"]
         rounding += float((dg + 4 * UNIT * np.abs(g)) @ out["inverse_root"])
-        return gamma, step, float(np.linalg.norm(self._half(rest))) * out["grow"] + rounding
+        return gamma, step, float(np.linalg.norm(half(self._R, rest))) * out["grow"] + rounding
 
-    def _half(self, v: np.ndarray) -> np.ndarray:
-        return np.asarray(solve_triangular(self._R, v, lower=False, trans="T", check_finite=False))
+    def _rest(self, g: np.ndarray, step: np.ndarray, out: dict[str, Any]) -> np.ndarray:
+        return np.asarray(g - self._N @ step - out["net"] * self.summary.C * step)
 
     def sizes(self, E: Any, out: dict[str, Any]) -> np.ndarray:
         """Upper bounds of |eta|_{N^-1} for the rows of E, (k,); all coefficients when E is None."""
         if E is None:
-            inverse, _ = dtrtri(self._R.T, lower=1)
-            return np.sqrt((np.tril(inverse) ** 2).sum(axis=0)) * out["grow"]
-        dense = E if isinstance(E, np.ndarray) else E.toarray()
-        half = self._half(dense.T)
-        return np.sqrt((half * half).sum(axis=0)) * out["grow"]
+            return np.sqrt(inverse_diagonal(self._R)) * out["grow"]
+        white = half_rows(self._R, E if isinstance(E, np.ndarray) else E.toarray())
+        return np.sqrt(np.einsum("ij,ij->i", white, white)) * out["grow"]
 
     def whiten_now(self, rows: np.ndarray, out: dict[str, Any]) -> np.ndarray:
         """Rows t_i (m, d) with |t_i . v| sums at least those of N^-1/2 x_i: R^-T x, enlarged for rounding."""
-        return self._half(rows.T).T * out["grow"]
+        return half_rows(self._R, rows) * out["grow"]
 
     def length(self, u: np.ndarray, out: dict[str, Any]) -> float:
         """An upper bound of |u|_N, u with a relative rounding error of some units."""
@@ -244,10 +239,10 @@ class HessianMetric:
         if not exact or not self.added.n:
             return beta * (s.spectrum + self.added_norm) * (1 + 8 * UNIT), s.basis
         if self._spectrum is None:
-            X = self.added.X
-            total = s.gram + X.T @ X
+            n = self.added.n
+            total = s.gram + gram_of(self.added.X, np.ones(n))
             lam, V = np.linalg.eigh(total)
-            slack = 4 * UNIT * (s.n0 + len(X) + s.d + 16) * float(np.trace(total))
+            slack = 4 * UNIT * (s.n0 + n + s.d + 16) * float(np.trace(total))
             self._spectrum = beta * (np.maximum(lam, 0) + slack) * (1 + 8 * UNIT), V
         return self._spectrum
 
@@ -261,6 +256,6 @@ class HessianMetric:
         """From what __getstate__ gave."""
         out = object.__new__(cls)
         out.__dict__.update(state, summary=summary, _answer=None, _spectrum=None)
-        out.added = object.__new__(AddedRows)
-        out.added.__setstate__(state["added"])
+        out.added = AddedRows(summary)
+        out.added.restore(state["added"])
         return out

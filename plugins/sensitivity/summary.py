@@ -28,7 +28,8 @@ class FitSummary:
 
     Attributes: n0, d, C, loss, w0 (d,), R0 = grad F0(w0) (d,), lambda_max >= lambda_max(X'X), keys (digests of the
     rows). Up to 1500 features (``matrices`` is True) also gram = X'X (d, d), M = n0 C I + sum phi'' x x' with its
-    lower factor, and curvature (eps- and eps+); beyond, no (d, d) array is made and CSR rows stay CSR.
+    lower factor L, whitener = L'^-1 and inverse, and curvature (eps- and eps+); beyond, no (d, d) array is made and CSR
+    rows stay CSR.
 
     Raises
     ------
@@ -93,9 +94,11 @@ class FitSummary:
         except np.linalg.LinAlgError:
             # Singular to rounding: no level that needs the Hessian is used, and the factor stands for none.
             self.factor, self.inverse_root, self.eps, self.safety = np.diag(size), 1 / size, np.inf, 1.0
+            self.whitener, self.inverse = np.diag(1 / size), np.diag(1 / size**2)
             return
-        inverse, _ = dtrtri(self.factor, lower=1)
-        root = np.sqrt((np.tril(inverse) ** 2).sum(axis=0))
+        self.whitener = np.ascontiguousarray(np.tril(dtrtri(self.factor, lower=1)[0]).T)
+        self.inverse = self.whitener @ self.whitener.T
+        root = np.sqrt((self.whitener**2).sum(axis=1))
         # Relative error of M, of its factor and of solves with it, in the order of symmetric matrices.
         self.eps = 2 * UNIT * (self.n0 + 4 * self.d + 32 + self.margin_max) * float(size @ root) ** 2
         self.inverse_root = root * (1 + 2 * self.eps)
