@@ -24,7 +24,7 @@ class BulkSolver:
     def _factor(self, c: int, members: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Upper Cholesky factor of Q = K_SS + diag(il) in Fortran order, and z = Q^-1 t."""
         Q = self.K[np.ix_(members, members)]
-        Q[np.diag_indices_from(Q)] += self.V[c, k.IL, members]
+        Q.flat[:: len(Q) + 1] += self.V[c, k.IL, members]
         factor, info = lapack.dpotrf(Q.T, lower=0, overwrite_a=1)
         if info != 0:
             raise ArithmeticError(

@@ -11,7 +11,7 @@ f = sum_j b_j k(x_j, .): zero for samples inside their interval; on the others, 
 API (shared with `primal.PrimalEngine`): samples live in integer slots; the engine knows no keys, labels or names.
 
 - `update(X, lo, hi, il, forget) -> slots`: inserts and deletes in one resolve; `retarget(slots, lo, hi, il)`
-- `decision(X)`, `values()`, `coef()`, `loo()`, `kkt()`, `objective()`, `counts`, `live()`, `rows(slots)`
+- `decision(X)`, `values()`, `coef()`, `loo()`, `exact_loo()`, `kkt()`, `objective()`, `counts`, `live()`, `rows(slots)`
 - `add_output(lo, hi, il)`, `drop_output(c)`, `widen(dim)`, `bytes_needed(n)`, `get_state()`, `from_state(state)`
 - `force`: "" or, for tests, "fallback" (no block pivoting) or "rebuild" (P anew after every resolve)
 """
@@ -30,6 +30,7 @@ from onlinekit_plugins.id_odm import sample_kernels as one
 from onlinekit_plugins.id_odm.bulk import BulkSolver
 from onlinekit_plugins.id_odm.exchange_kernels import exchange
 from onlinekit_plugins.id_odm.fallback import descend
+from onlinekit_plugins.id_odm.loo import left_out_exactly, without
 from onlinekit_plugins.id_odm.memory import announce, fits
 
 BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
@@ -269,6 +270,17 @@ class Engine(BulkSolver):
             one.left_out(self.P[c], self.V[c], self.M[c], self.C[c], self.top, out[c])
         return out
 
+    def exact_loo(self) -> np.ndarray:
+        """(outputs, top): f at each stored sample as if it had never been there, whatever others do then."""
+        slots, twin = self.live(), None
+        out = np.zeros((self.outputs, self.top))
+        for c in range(self.outputs):
+            out[c, slots] = left_out_exactly(self, c, slots)
+            for i in slots[np.isnan(out[c, slots])]:
+                twin = twin or type(self).from_state(self.get_state())
+                out[c, i] = without(twin, i)[c]
+        return out
+
     def kkt(self) -> float:
         """Largest |il b - (clip(f, lo, hi) - f)| over samples and outputs: 0 at the exact minimiser."""
         at = self.live()
@@ -287,6 +299,11 @@ class Engine(BulkSolver):
     def rows(self, slots: np.ndarray) -> np.ndarray:
         """Stored rows (m, dim)."""
         return self.X[slots, : self.dim]
+
+    def intervals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """lo, hi (outputs, m) and il (m,) of stored samples."""
+        V = self.V[:, :, slots]
+        return V[:, k.LO], V[:, k.HI], V[0, k.IL]
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -222,13 +222,26 @@ class KernelMachine(ExactCore):
         f = self._decide(self._rows_to_predict(X))
         return f[:, 0] if self._single else self._spread(f)
 
-    def loo_decision(self) -> dict[Hashable, Any]:
+    def loo_decision(self, exact: bool = False) -> dict[Hashable, Any]:
         """Key -> f(x) of its sample as if it had not been learned (a list where samples share the key).
 
-        f^-i(x_i) = t_i - b_i / P_ii for samples outside their interval, else f(x_i): exact where leaving the
-        sample out moves no other one over an edge. Beyond two classes each value is a dict label -> f.
+        f^-i(x_i) = t_i - b_i / P_ii for samples outside their interval, else f(x_i): O(n), exact where leaving the
+        sample out moves no other one over an edge. Beyond two classes each value is a dict label -> f. With a running
+        scale the other rows stay scaled as they are.
+
+        Parameters
+        ----------
+        exact
+            Follow the others over their edges too: the values of n models retrained without one sample, O(n^3) and
+            24 n^2 bytes for all together.
+
+        Raises
+        ------
+        MemoryError
+            `exact` needs more than the machine has.
         """
-        return self._by_key(self._spread(self._engine.loo().T))
+        values = self._engine.exact_loo() if exact else self._engine.loo()
+        return self._by_key(self._spread(values.T))
 
     def dual_coef(self) -> dict[Hashable, Any]:
         """Key -> dual variable alpha of its sample, 0 inside the interval (shaped as in `loo_decision`)."""

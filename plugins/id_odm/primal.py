@@ -9,6 +9,7 @@ import numpy as np
 
 from onlinekit_plugins.id_odm import primal_heap as place_of
 from onlinekit_plugins.id_odm import primal_kernels as part
+from onlinekit_plugins.id_odm.loo import without
 from onlinekit_plugins.id_odm.memory import announce
 from onlinekit_plugins.id_odm.primal_resolve import update as update_kernel
 
@@ -230,6 +231,18 @@ class PrimalEngine:
         side = self._place[:, : self.top, place_of.SIDE]
         target = np.where(side < 0, lo, np.where(side > 0, hi, 0.0))
         return np.where(side != 0, (target - self.values()) / il, 0.0)
+
+    def exact_loo(self) -> np.ndarray:
+        """Leave-one-out values (outputs, top), whatever others do when the sample goes: each is tried on a copy."""
+        out, twin = self.values(), PrimalEngine.from_state(self.get_state())
+        for i in np.flatnonzero((self._place[:, : self.top, place_of.SIDE] != 0).any(axis=0)):
+            out[:, i] = without(twin, i)
+        return out
+
+    def intervals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """lo, hi (outputs, m) and il (m,) of stored samples."""
+        spec = self._spec[:, slots]
+        return spec[:, :, place_of.LO], spec[:, :, place_of.HI], spec[0, :, place_of.IL]
 
     def _intervals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         spec = self._spec[:, : self.top]
