@@ -651,6 +651,45 @@ def test_collapse_is_told():
             quiet.learn_one(x, label)
 
 
+@pytest.mark.parametrize("door", ["one", "many"])
+@pytest.mark.parametrize("share", [0.5, 0.25])
+def test_a_collapse_with_two_classes_is_told(door, share):
+    """Useless, it changes the weights on some 85 % of the samples; the limit on the rotation prevents it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 60))
+    margin = X[:, 0] + 0.5 * X[:, 1]
+    y = margin > np.quantile(margin, 1 - share)
+    model, sound = MPUFOGDClassifier(50, beta=0.05, max_rotation=np.inf), MPUFOGDClassifier(50, beta=0.05)
+    with pytest.warns(RuntimeWarning, match="more than a radian"):
+        if door == "many":
+            model.learn_many(X[:4000], y[:4000])
+        else:
+            for x, label in zip(X[:4000].tolist(), y.tolist(), strict=False):
+                model.learn_one(dict(enumerate(x)), label)
+    before = model.n_updates
+    wrong = np.mean(model.prequential_many(X[4000:], y[4000:]) != y[4000:])
+    assert 0.5 < (model.n_updates - before) / 2000 <= 0.9 and wrong > min(share, 1 - share) - 0.03
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sound.learn_many(X[:4000], y[:4000])
+        assert np.mean(sound.prequential_many(X[4000:], y[4000:]) == y[4000:]) > 0.8
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.4])
+@pytest.mark.parametrize("rotation", [0.1, np.inf])
+def test_noise_is_no_collapse(share, rotation):
+    """Labels that nothing predicts, and labels turned round at random: no model can be better, and none is undone."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(8000, 5))
+    labels = (rng.random(8000) < share, (X[:, 0] * X[:, 1] > 0) ^ (rng.random(8000) < share))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for y in labels:
+            MPUFOGDClassifier(100, max_rotation=rotation, beta=1e-4 if rotation > 1 else 1e-3).learn_many(X, y)
+        for name in ("Phishing", "Bananas"):
+            MPUFOGDClassifier(50, max_rotation=rotation).learn_many(*stream(name))
+
+
 def test_pickle_is_quick_and_goes_on_the_same():
     X, y = rows(200, 8)
     model = MPUFOGDClassifier()

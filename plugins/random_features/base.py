@@ -12,7 +12,7 @@ import numpy as np
 
 from onlinekit.learner import ArrayClassifier
 from onlinekit_plugins.random_features import draws, kernels
-from onlinekit_plugins.random_features.core_kernels import COLLAPSED, FIXED, GAIN, RUN_SIZE, SCORES, UPDATES
+from onlinekit_plugins.random_features.core_kernels import COLLAPSED, FIXED, GAIN, RUN_SIZE, SCORES, STUCK, UPDATES
 from onlinekit_plugins.random_features.sigma_kernels import AUTO
 
 WARM_UP = 100  # rows that sigma="median" is found from
@@ -170,9 +170,15 @@ class RandomFeatureClassifier(ArrayClassifier):
     def _tell(self) -> None:
         collapsed = float(self._arrays["run"][COLLAPSED])
         if collapsed and not self._told:
+            what = (
+                "changed its weights on more than 90 % of 1,000 samples in a row: it has learned next to nothing yet"
+                if collapsed == STUCK
+                else "was no better than the most frequent class on 1,000 samples in a row, while its steps turned "
+                "directions by more than a radian: each undoes what was learned before"
+            )
             warnings.warn(
-                f"{type(self).__name__} changed its weights on more than 90 % of 1,000 samples in a row: it has "
-                "learned next to nothing yet. Check the scale of the features and sigma, and keep max_rotation finite",
+                f"{type(self).__name__} {what}. Check the scale of the features and sigma, and keep max_rotation "
+                "finite",
                 RuntimeWarning,
                 stacklevel=3,
             )

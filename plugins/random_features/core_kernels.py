@@ -9,7 +9,7 @@ A row is kept as its m entries that are not zero after scaling, in `cells` (4, c
 
 `work` (5, max(D, K)) holds z, cos z, sin z, the gradient g (D,) and the scores (K,). `sample`
 (capacity, 1 + n): sample[j, 0] = 1 once feature j was other than 0 in a row learned without scaling, then up to n rows
-kept for the median rule. `run` (10,) float64 holds what the names below say.
+kept for the median rule. `run` (13,) float64 holds what the names below say.
 """
 
 # mypy: disallow-untyped-defs=False
@@ -26,11 +26,15 @@ FIXED = 2  # 1 when sigma no longer follows the data
 WIDTH = 3  # mean |x|^2 of the scaled rows, which sigma "auto" goes by
 WINDOW = 4  # samples in the running window of WINDOW_SIZE ...
 WINDOW_UPDATES = 5  # ... and updates among them
-COLLAPSED = 6  # 1 when the last full window had more than 90 % updates
+COLLAPSED = 6  # what the last full window showed: STUCK, UNDONE or neither
 UPDATES = 7  # updates in all
 KEPT = 8  # rows kept for the median rule
 LENGTHS = 9  # rows that sigma goes by so far
-RUN_SIZE = 10
+WINDOW_TURN = 10  # in the window: the sum of the largest turns of any direction, in radians, ...
+WINDOW_RIGHT = 11  # ... with two classes the right answers, before learning ...
+WINDOW_TRUE = 12  # ... and the rows of class 1
+RUN_SIZE = 13
+STUCK, UNDONE = 1.0, 2.0
 WINDOW_SIZE = 1000
 Z, COS, SIN, GRADIENT, SCORES = 0, 1, 2, 3, 4
 
@@ -195,6 +199,22 @@ def add_slope(a, v, s, g):
 
 
 @fused
+def verdict(run, binary):
+    """STUCK when more than 90 % of the full window were updates, UNDONE when each undid the one before, or 0.
+
+    UNDONE, which is told of two classes: more than half were updates, they turned some direction by more than a radian
+    on the average, so that cos z has nothing to do with what w was fitted to, and the answers were no better, by two
+    standard deviations, than always the more frequent class. Noise alone, or steps held below a radian, are not.
+    """
+    updates = run[WINDOW_UPDATES]
+    if updates > 0.9 * WINDOW_SIZE:
+        return STUCK
+    common = max(run[WINDOW_TRUE], WINDOW_SIZE - run[WINDOW_TRUE])
+    poor = run[WINDOW_RIGHT] < common + math.sqrt(WINDOW_SIZE)
+    return UNDONE if binary and updates > 0.5 * WINDOW_SIZE and run[WINDOW_TURN] > updates and poor else 0.0
+
+
+@fused
 def correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rotation):
     """One step on the hinge loss for the row whose z and scores are in `work`; the step of the directions.
 
@@ -211,6 +231,8 @@ def correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rot
         k = 0
         sign = 1.0 if y == 1 else -1.0
         loss = 1.0 - sign * work[SCORES, 0]
+        run[WINDOW_TRUE] += y
+        run[WINDOW_RIGHT] += 1.0 if (work[SCORES, 0] > 0.0) == (y == 1) else 0.0
     else:
         s = 1 if y == 0 else 0
         for r in range(weights.shape[0]):
@@ -237,9 +259,10 @@ def correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rot
                 if s >= 0:
                     add_slope(a, weights[s, n:], c, g)
             h = eta2 * w
-            steepest = largest(g)
-            if steepest * norm * h > rotation:
-                h = rotation / (steepest * norm)
+            most = largest(g) * norm
+            if most * h > rotation:
+                h = rotation / most
+            run[WINDOW_TURN] += most * h
             if eta3 != 0.0:
                 axpy(-eta3 * w, g, phases)
         step = sign * w * eta1 * scale
@@ -251,7 +274,7 @@ def correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rot
             if s >= 0:
                 axpy(-step, sine, weights[s, n:])
     if run[WINDOW] >= WINDOW_SIZE:
-        run[COLLAPSED] = 1.0 if run[WINDOW_UPDATES] > 0.9 * WINDOW_SIZE else 0.0
-        run[WINDOW] = 0.0
-        run[WINDOW_UPDATES] = 0.0
+        run[COLLAPSED] = verdict(run, weights.shape[0] == 1)
+        for slot in (WINDOW, WINDOW_UPDATES, WINDOW_TURN, WINDOW_RIGHT, WINDOW_TRUE):
+            run[slot] = 0.0
     return h

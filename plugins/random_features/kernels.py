@@ -1,7 +1,7 @@
 """Kernels of the random-feature learners: one call predicts or learns, scaling, cache and clip inside.
 
 x (d,); work (5, max(D, K)) and cells (4, capacity) are scratch, see core_kernels; stats (5, capacity); weights
-(K, D), or (K, 2 D) with sines; directions (capacity, D); phases (D,); run (10,); sample (capacity, 1 + rows kept).
+(K, D), or (K, 2 D) with sines; directions (capacity, D); phases (D,); run (13,); sample (capacity, 1 + rows kept).
 phi = scale (cos z), or scale (cos z, sin z), with z = U x + b; K = 1 for two classes.
 """
 

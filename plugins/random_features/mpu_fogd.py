@@ -25,8 +25,9 @@ class MPUFOGDClassifier(RandomFeatureClassifier):
 
     The limit on the rotation is not in the paper. Without it (max_rotation=inf) the learner can turn useless while
     all its numbers stay finite: it does where |x|^2 is large, as with hundreds of dense features. A warning is given
-    when more than 90 % of 1,000 samples in a row change the weights; with two classes a useless model changes them on
-    about 70 %, as an honest one does on noisy data, so there it is not told.
+    when more than 90 % of 1,000 samples in a row change the weights, and, with two classes, when more than half do,
+    turn some direction by more than a radian on the average, and the answers are no better than always the more
+    frequent class. With max_rotation below 1 the second cannot be: noisy data alone do not bring it about.
 
     Standardised values are clipped at 5 deviations. Rows given by few entries are scaled without centring. A feature
     that was 0 in every row learned counts as 0 in predictions, as one not known. Probabilities are the sigmoid or
