@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -54,6 +54,8 @@ def prequential(
     ValueError
         If delay is not a non-negative integer, X and y differ in length, or a metric does not fit the model or is
         not one number.
+    TypeError
+        If data holds something else than samples.
 
     Examples
     --------
@@ -234,8 +236,13 @@ class _Run:
 def _samples(data: Any) -> Iterator[Any]:
     """(x, y, ...) with x a dict of its own, so that no model can change the caller's data."""
     if not (isinstance(data, tuple) and len(data) == 2 and hasattr(data[0], "shape")):
-        for x, y, *extra in data:
-            yield (dict(x), y, *extra)
+        for t, sample in enumerate(data):
+            if not (isinstance(sample, tuple | list) and len(sample) >= 2 and isinstance(sample[0], Mapping)):
+                raise TypeError(
+                    f"sample {t} of data is no (x, y) with a dict x; a pair (X, y) is a tuple of an array, a CSR "
+                    "matrix or a frame and its labels"
+                )
+            yield (dict(sample[0]), *sample[1:])
         return
     from onlinekit import frames
 

@@ -276,3 +276,10 @@ def test_nothing_to_evaluate_is_a_result_without_samples(tmp_path):
 def test_what_is_no_metric_is_named():
     with pytest.raises(TypeError, match="metrics must be River metrics, not 'accuracy'"):
         prequential(onlinekit.create("learner", "logistic"), [({"a": 1.0}, True)], metrics="accuracy")
+
+
+def test_data_that_is_no_stream_is_named():
+    X, y = np.zeros((4, 2)), np.arange(4) % 2 == 0
+    for data in ([X, y], (X.tolist(), y.tolist()), [({}, True), ({}, True), 3]):
+        with pytest.raises(TypeError, match=r"sample [02] of data is no \(x, y\) with a dict x"):
+            prequential(dummy.NoChangeClassifier(), data, progress=False)
