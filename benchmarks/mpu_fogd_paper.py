@@ -7,9 +7,9 @@
 Protocol: features to [-1, 1] by the training rows (w7a stays {0, 1}), random 60/20/20 split of all rows for each of
 three seeds. Every method has SETTINGS settings, tried with one pass over at most TUNE training rows of the first
 split; the best on at most VALID validation rows is then trained on each split, five passes over all its training
-rows (mnist: MNIST_TRAIN), and tested on all its test rows after the first and after the fifth. D directions or units (400, more where
-WIDER says so), a budget of 400 (NOGD) and 500 (AVM). PAMO alone standardizes inside as well: on features off centre,
-as those of ijcnn1 and w7a are here, ours predicts the majority at nearly every setting.
+rows (mnist: MNIST_TRAIN), and tested on all its test rows after the first and after the fifth. D directions or units
+(400, more where WIDER says so), a budget of 400 (NOGD) and 500 (AVM). PAMO alone standardizes inside as well: on
+features off centre, as those of ijcnn1 and w7a are here, ours predicts the majority at nearly every setting.
 """
 
 from __future__ import annotations
