@@ -584,7 +584,7 @@ class NaiveMPUFOGD:
 
 # kernel-experts
 class NaiveExperts:
-    """The four experts with whole matrices and lists, and the vote; rows must be standardised, y is a class index."""
+    """The five experts with whole matrices and lists, and the vote; rows must be standardised, y is a class index."""
 
     def __init__(self, u: np.ndarray, eta1: float, eta2: float, scale: float, classes: int, rotation: float,
                  few: int, forgetting: float, window: int) -> None:  # fmt: skip
@@ -593,14 +593,19 @@ class NaiveExperts:
         outputs = len(self.mpu.w)
         self.few, self.forgetting, self.scale = few, forgetting, scale
         self.recursive, self.inverse = np.zeros((outputs, 2 * few)), np.eye(2 * few) / 0.1
-        self.linear, self.intercept = np.zeros((outputs, u.shape[1])), np.zeros(outputs)
-        self.trust = np.full(4, 0.5)
+        self.linear, self.intercept = np.zeros((outputs, 2, u.shape[1])), np.zeros((outputs, 2))
+        self.trust = np.full(5, 0.5)
 
     def scores(self, x: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         phi = self.mpu.map(x)[0]
         half = len(phi) // 2
         part = np.append(phi[: self.few], phi[half : half + self.few]) / self.scale / math.sqrt(self.few)
-        return part, [self.mpu.w @ phi, self.recursive @ part, self.linear @ x + self.intercept]
+        lines = self.linear @ x + self.intercept
+        return part, [self.mpu.w @ phi, self.recursive @ part, lines[:, 0], lines[:, 1]]
+
+    def softmax(self, f: np.ndarray) -> np.ndarray:
+        f = np.array([0.0, f[0]]) if len(f) == 1 else f
+        return np.exp(f - f.max()) / np.exp(f - f.max()).sum()
 
     def neighbours(self, x: np.ndarray) -> np.ndarray:
         """Shares of the classes among the five nearest of the last rows, the newest first at a tie."""
@@ -614,12 +619,9 @@ class NaiveExperts:
         x = self.mpu.scaled(x)
         _, scores = self.scores(x)
         share = np.exp(20.0 * self.trust)
-        result = share[3] / share.sum() * self.neighbours(x)
-        for h, f in enumerate(scores):
-            sharp = (1.0, 3.0, 1.0)[h]
-            f = np.array([0.0, sharp * f[0]]) if len(f) == 1 else (2.0 * sharp if h == 1 else 1.0) * f
-            result += share[h] / share.sum() * np.exp(f - f.max()) / np.exp(f - f.max()).sum()
-        return result
+        scores[1] = scores[1] * (3.0 if len(self.linear) == 1 else 6.0)
+        parts = [*(self.softmax(f) for f in scores), self.neighbours(x)]
+        return share / share.sum() @ np.array(parts)
 
     def learn(self, x: np.ndarray, y: int, w: float = 1.0) -> None:
         raw = x
@@ -649,8 +651,12 @@ class NaiveExperts:
         loss, norm = 1.0 - sum(sign * scores[2][k] for k, sign in moves), len(moves) * (x @ x)
         if loss > 0.0 and norm > 0.0:
             for k, sign in moves:
-                self.linear[k] += sign * w * min(1.0, loss / norm) * x
-                self.intercept[k] += sign * w * min(1.0, loss / norm)
+                self.linear[k, 0] += sign * w * min(1.0, loss / norm) * x
+                self.intercept[k, 0] += sign * w * min(1.0, loss / norm)
+        errors = np.eye(max(2, outputs))[y] - self.softmax(scores[3])
+        step = w * min(0.02, 1.0 / (x @ x) if x @ x else 1.0) * errors[-outputs:]
+        self.linear[:, 1] += np.outer(step, x)
+        self.intercept[:, 1] += step
 
 
 # sparse rows ----------------------------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 from river import datasets
+from sklearn.neighbors import KNeighborsClassifier
 
 from naive import NaiveExperts
 from onlinekit.testing import learner_checks
-from onlinekit_plugins.linear import PAClassifier
+from onlinekit_plugins.linear import LogisticRegression, PAClassifier
 from onlinekit_plugins.random_features import KernelExpertsClassifier, MPUFOGDClassifier, merge
 
 CHECKED = [KernelExpertsClassifier(n_components=15), KernelExpertsClassifier(n_components=15, classes=None)]
@@ -56,7 +57,8 @@ def test_the_naive_reference(classes, door, params):
             model.learn_one(dict(enumerate(x)), label)
     np.testing.assert_allclose(model._arrays["recursive"], naive.recursive, atol=1e-8)
     np.testing.assert_allclose(model._arrays["inverse"], naive.inverse, atol=1e-7)
-    np.testing.assert_allclose(model._arrays["linear"][:, :4], naive.linear, atol=1e-9)
+    np.testing.assert_allclose(model._arrays["linear"][:, :, :4], naive.linear, atol=1e-9)
+    np.testing.assert_allclose(model._arrays["intercept"], naive.intercept, atol=1e-9)
     np.testing.assert_allclose(list(model.trust.values()), naive.trust, atol=1e-12)
 
 
@@ -91,7 +93,56 @@ def test_the_linear_expert_is_passive_aggressive():
     model, pa = KernelExpertsClassifier(5, standardize=False), PAClassifier()
     model.learn_many(X, y)
     pa.learn_many(X, y)
-    np.testing.assert_allclose(model._arrays["linear"][:, :3], pa._arrays["weights"][:, :3], atol=1e-10)
+    np.testing.assert_allclose(model._arrays["linear"][:, 0, :3], pa._arrays["weights"][:, :3], atol=1e-10)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_logistic_expert_is_logistic_regression(classes):
+    X, y = rows(300, 3, classes=classes)
+    labels = (False, True) if classes == 2 else range(3)
+    model = KernelExpertsClassifier(5, standardize=False, classes=labels)
+    logistic = LogisticRegression(lr=0.02, intercept_lr=0.02, classes=labels)
+    model.learn_many(X, y)
+    logistic.learn_many(X, y)
+    np.testing.assert_allclose(model._arrays["linear"][:, 1, :3], logistic._arrays["weights"][:, :3], atol=1e-10)
+
+
+def test_the_nearest_expert_is_nearest_neighbours():
+    """Against scikit-learn on the last 100 rows, with ties and rows learned twice; and its say is in the mixture."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)).round(1), rng.integers(0, 3, 400)
+    model = KernelExpertsClassifier(5, standardize=False, window=100, classes=range(3))
+    model.learn_many(X, y)
+    peer = KNeighborsClassifier(5, weights="distance", algorithm="brute").fit(X[-100:], y[-100:])
+    model._arrays["trust"][:] = [-100, -100, -100, -100, 0]  # only the neighbours are heard
+    probes = rng.normal(size=(200, 3))
+    np.testing.assert_allclose(model.predict_proba_many(probes), peer.predict_proba(probes), atol=1e-6)
+
+
+def test_the_newest_of_equally_near_rows_count():
+    model = KernelExpertsClassifier(5, standardize=False)
+    for label, times in ((False, 9), (True, 5)):
+        for _ in range(times):
+            model.learn_one({"a": 0.3}, label)
+    model._arrays["trust"][:] = [-100, -100, -100, -100, 0]
+    assert model.predict_proba_one({"a": 0.3}) == {False: 0.0, True: 1.0}
+    model.learn_one({"a": 0.3}, False, w=0.0)
+    assert model.predict_proba_one({"a": 0.3}) == {False: 0.0, True: 1.0}, "a row without weight is not kept"
+    model.learn_one({"a": 0.3}, False, w=4.0)
+    assert model.predict_proba_one({"a": 0.3}) == pytest.approx({False: 0.5, True: 0.5})
+
+
+def test_rows_kept_gain_features_that_come_later():
+    """A feature that a kept row had not is 0 in it, as everywhere: the same as if it had been there from the start."""
+    X, y = rows(120, 3)
+    late = KernelExpertsClassifier(10, window=50)
+    early = KernelExpertsClassifier(10, window=50)
+    for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        x = {"a": row[0], "b": row[1], "c": row[2] if t >= 60 else 0.0}
+        early.learn_one(x, label)
+        late.learn_one(x if t >= 60 else {"a": row[0], "b": row[1]}, label)
+    np.testing.assert_array_equal(late._arrays["memory"], early._arrays["memory"])
+    assert late.predict_proba_one({"c": 0.7, "a": 1.0}) == early.predict_proba_one({"c": 0.7, "a": 1.0})
 
 
 def test_a_third_class_moves_no_score():
@@ -112,7 +163,7 @@ def test_trust_follows_who_is_right():
     first = model.prequential_many(X[:3000], y[:3000]) == y[:3000]
     line = model.trust
     second = model.prequential_many(X[3000:], y[3000:]) == y[3000:]
-    assert line["linear"] > 0.95 and model.trust["linear"] < 0.7 < model.trust["least-squares"]
+    assert line["passive-aggressive"] > 0.95 and model.trust["passive-aggressive"] < 0.7 < model.trust["least-squares"]
     assert np.mean(first[500:]) > 0.95 and np.mean(second[500:]) > 0.95
 
 
@@ -122,7 +173,16 @@ def test_merging_is_refused():
 
 
 @pytest.mark.parametrize(
-    "name, value", [("forgetting", 1.1), ("forgetting", 0.0), ("alpha", 0), ("beta", -1), ("max_rotation", 0)]
+    "name, value",
+    [
+        ("forgetting", 1.1),
+        ("forgetting", 0.0),
+        ("alpha", 0),
+        ("beta", -1),
+        ("max_rotation", 0),
+        ("window", 0),
+        ("window", 2.5),
+    ],
 )
 def test_parameters_out_of_range_are_named(name, value):
     with pytest.raises(ValueError, match=name):

@@ -9,17 +9,18 @@ from onlinekit_plugins.random_features.core_kernels import (
     FIXED,
     GAIN,
     GRADIENT,
+    SCORES,
     Z,
     axpy,
     combine,
     copy,
     correct,
-    decide,
     dot,
     look,
 )
 from onlinekit_plugins.random_features.fma import fused
 from onlinekit_plugins.random_features.rows_kernels import gather, note, spread, squared
+from onlinekit_plugins.random_features.scores_kernels import into_probabilities
 from onlinekit_plugins.random_features.sigma_kernels import follow
 
 BLOCK = 32  # rows a block
@@ -96,11 +97,11 @@ def run_blocked(X, y, w, predicting, winners, out, *state):
             if differs[t]:
                 rebuild(learned, gains[t], earlier[t], rows, other[t], which, steps, slopes, phases, work)
                 look(work, weights, n, scale)
-                winners[start + t] = decide(work, weights, out[start + t])
+                winners[start + t] = into_probabilities(work[SCORES], weights.shape[0], out[start + t])
             rebuild(learned, gains[t], rows[t], rows, projections[t], which, steps, slopes, phases, work)
             look(work, weights, n, scale)
             if predicting and not differs[t]:
-                winners[start + t] = decide(work, weights, out[start + t])
+                winners[start + t] = into_probabilities(work[SCORES], weights.shape[0], out[start + t])
             h = correct(
                 y[start + t], w[start + t], norms[t], work, weights, phases, run, scale, eta1, eta2, eta3, rotation
             )
@@ -147,4 +148,4 @@ def predict_blocked(X, winners, out, *state):
             copy(phases, z)
             axpy(run[GAIN], projections[t], z)
             look(work, weights, n, scale)
-            winners[start + t] = decide(work, weights, out[start + t])
+            winners[start + t] = into_probabilities(work[SCORES], weights.shape[0], out[start + t])

@@ -18,6 +18,7 @@ kept for the median rule. `run` (13,) float64 holds what the names below say.
 import math
 
 from onlinekit_plugins.random_features.fma import fused, summed
+from onlinekit_plugins.random_features.scores_kernels import best_rival
 from onlinekit_plugins.random_features.sincos import cosines, sincos
 
 CLOCK = 0  # samples learned
@@ -163,28 +164,6 @@ def look(work, weights, n, scale):
 
 
 @fused
-def decide(work, weights, out):
-    """out = (1 - p, p), p = sigmoid(f), or the softmax of f (K,); the winner's index, the lowest at a tie."""
-    if weights.shape[0] == 1:
-        f = min(max(float(work[SCORES, 0]), -700.0), 700.0)
-        p = 1.0 / (1.0 + math.exp(-f))
-        out[0] = 1.0 - p
-        out[1] = p
-        return 1 if f > 0.0 else 0
-    best = 0
-    for k in range(1, weights.shape[0]):
-        if work[SCORES, k] > work[SCORES, best]:
-            best = k
-    total = 0.0
-    for k in range(weights.shape[0]):
-        out[k] = math.exp(work[SCORES, k] - work[SCORES, best])
-        total += out[k]
-    for k in range(weights.shape[0]):
-        out[k] /= total
-    return best
-
-
-@fused
 def slope(a, v, s, g):
     """g_i = a v_i s_i; v, s, g (n,)."""
     for i in range(g.shape[0]):
@@ -234,10 +213,7 @@ def correct(y, w, norm, work, weights, phases, run, scale, eta1, eta2, eta3, rot
         run[WINDOW_TRUE] += y
         run[WINDOW_RIGHT] += 1.0 if (work[SCORES, 0] > 0.0) == (y == 1) else 0.0
     else:
-        s = 1 if y == 0 else 0
-        for r in range(weights.shape[0]):
-            if r != y and work[SCORES, r] > work[SCORES, s]:
-                s = r
+        s = best_rival(work[SCORES], y, weights.shape[0])
         loss = 1.0 - (work[SCORES, y] - work[SCORES, s])
     h = 0.0
     # Asked this way round, a NaN learns nothing.

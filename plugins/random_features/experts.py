@@ -1,4 +1,4 @@
-"""Three experts on one map of random features, the nearest of the last rows, and a vote by recent success."""
+"""Experts on one map of random features, linear ones, the nearest of the last rows, and a vote by recent success."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
     - recursive least squares with forgetting on the first 100 directions of the same phi, targets +-1: finds in a few
       hundred samples what gradient steps need thousands for, and costs most of the time, O(R^2) with R <= 200;
     - passive-aggressive on x itself: the fastest to follow, and right where the classes are near to linear;
+    - logistic (softmax) regression on x, steps min(0.02, 1 / |x|^2): right where they are near to linear and noisy;
     - the 5 nearest of the last `window` rows, each with the say w / distance: right where classes are many small
       clusters or where what was true a while ago is not any more. O(window d) a row.
 
@@ -79,7 +80,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
     >>> [model.predict_one({"a": a, "b": b}) for a, b in [(1, 1), (1, -1), (-1, 1), (-1, -1)]]
     [True, False, False, True]
     >>> sorted(model.trust)
-    ['least-squares', 'linear', 'mpu-fogd', 'nearest']
+    ['least-squares', 'logistic', 'mpu-fogd', 'nearest', 'passive-aggressive']
 
     References
     ----------
@@ -91,8 +92,8 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
         **RandomFeatureClassifier.arrays,
         "recursive": ("outputs", "few"),
         "inverse": ("few", "few"),
-        "linear": ("outputs", "features"),
-        "intercept": ("outputs",),
+        "linear": ("outputs", 2, "features"),
+        "intercept": ("outputs", 2),
         "memory": ("features", "window"),
         "marks": (2, "window"),
         "kept": (1,),
@@ -137,14 +138,14 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
     @property
     def trust(self) -> dict[str, float]:
         """Expert -> running share of right answers, by which it has its say."""
-        names = ("mpu-fogd", "least-squares", "linear", "nearest")
+        names = ("mpu-fogd", "least-squares", "passive-aggressive", "logistic", "nearest")
         return dict(zip(names, self._arrays["trust"].tolist(), strict=True))
 
     def _sizes(self) -> dict[str, int]:
         return {**super()._sizes(), "few": 2 * min(self.n_components, LEAST_SQUARES), "window": self.window}
 
     def _scratch(self) -> tuple[np.ndarray, ...]:
-        votes = np.zeros((EXPERTS + 1, max(2, self._outputs())))
+        votes = np.zeros((EXPERTS + 2, max(2, self._outputs())))
         squares, winners = np.zeros((2, self._sizes()["few"])), np.zeros(EXPERTS, np.int64)
         return (*super()._scratch(), votes, squares, winners, np.zeros((3, max(self.window, NEAREST))))
 

@@ -1,9 +1,10 @@
-"""Four experts on one scaled row, three of them on one map of random features: the steps of each, and the vote.
+"""Five experts on one scaled row, two of them on one map of random features: the steps of each, and the vote.
 
 See core_kernels for the scratch and the state of mpu-fogd, neighbours_kernels for near, memory, marks and kept. Beside
-them: recursive (K, R) and inverse (R, R) of the least-squares expert, R the number of features phi it uses; linear
-(K, capacity) and intercept (K,) of the linear expert; trust (4,). votes (5, classes), squares (2, R) and winners (4,)
-are scratch: scores of the first three experts, probabilities of the fourth, the mixture; phi and P phi; the choices.
+them: recursive (K, R) and inverse (R, R) of the least squares, R the number of features phi they use; linear (K, 2,
+capacity) and intercept (K, 2) of passive-aggressive (MARGIN) and of logistic regression (ODDS); trust (5,), the running
+shares of right answers. votes (7, classes), squares (2, R) and winners (5,) are scratch: what each expert says and room
+for the mixture; phi and P phi; the choices.
 """
 
 # mypy: disallow-untyped-defs=False
@@ -28,27 +29,35 @@ from onlinekit_plugins.random_features.core_kernels import (
 from onlinekit_plugins.random_features.fma import fused
 from onlinekit_plugins.random_features.neighbours_kernels import consult, remember
 from onlinekit_plugins.random_features.rows_kernels import spread, squared
+from onlinekit_plugins.random_features.scores_kernels import best, best_rival, into_probabilities
 from onlinekit_plugins.random_features.sigma_kernels import follow
 
-STEPS, SQUARES, LINE, NEIGHBOURS, MIXTURE = 0, 1, 2, 3, 4  # rows of votes, in the order of trust and winners
-EXPERTS = 4
+STEPS, SQUARES, LINE, LOGIT, NEIGHBOURS = 0, 1, 2, 3, 4  # the experts: rows of votes, trust and winners
+EXPERTS = 5
+SCALED, SHARES = 5, 6  # rows of votes for the mixture
+MARGIN, ODDS = 0, 1  # the two rows of linear and intercept
 KAPPA = 20.0  # how steeply votes follow the share of right answers
 PATIENCE = 0.01  # weight of a sample in the running share of right answers
 RIDGE = 0.1  # of the least squares, at the start
 SHARPEN = 3.0
-AGGRESSION = 1.0  # largest step of the linear expert
+AGGRESSION = 1.0  # largest step of passive-aggressive
+RATE = 0.02  # largest step of logistic regression; 1 / |x|^2 where that is less
 
 
 @fused
-def best(scores, outputs):
-    """The class with the largest of scores (classes,), the lowest at a tie; of one output, its sign."""
-    if outputs == 1:
-        return 1 if scores[0] > 0.0 else 0
-    winner = 0
-    for k in range(1, outputs):
-        if scores[k] > scores[winner]:
-            winner = k
-    return winner
+def dot_entries(m, cells, a):
+    """a . x; a (capacity,)."""
+    total = 0.0
+    for e in range(m):
+        total += a[int(cells[2, e])] * cells[1, e]
+    return total
+
+
+@fused
+def add_entries(m, cells, step, a):
+    """a += step x; a (capacity,)."""
+    for e in range(m):
+        a[int(cells[2, e])] += step * cells[1, e]
 
 
 @fused
@@ -56,7 +65,7 @@ def consider(
     m, d, cells, work, votes, squares, winners, near, weights, directions, phases, run, recursive, linear, intercept,
     memory, marks, kept, scale,
 ):  # fmt: skip
-    """What the experts say of the row in `cells`, into votes[:4], and the class each would choose.
+    """What the experts say of the row in `cells`, into votes[:5], and the class each would choose.
 
     Leaves the row dense in cells[0, :d].
     """
@@ -71,10 +80,8 @@ def consider(
     for k in range(outputs):
         votes[STEPS, k] = work[SCORES, k]
         votes[SQUARES, k] = dot(recursive[k], squares[0])
-        total = intercept[k]
-        for e in range(m):
-            total += linear[k, int(cells[2, e])] * cells[1, e]
-        votes[LINE, k] = total
+        for e in range(2):
+            votes[LINE + e, k] = intercept[k, e] + dot_entries(m, cells, linear[k, e])
     spread(m, cells, cells[0, :d])
     consult(cells[0, :d], near, memory, marks, kept, votes[NEIGHBOURS])
     for h in range(EXPERTS):
@@ -89,29 +96,21 @@ def vote(votes, trust, outputs, out):
     neighbours give probabilities themselves. The class of the largest out.
     """
     out[:] = 0.0
-    most = trust[0]
-    for h in range(1, EXPERTS):
+    most, total = -math.inf, 0.0
+    for h in range(EXPERTS):
         most = max(most, trust[h])
-    total = 0.0
     for h in range(EXPERTS):
         total += math.exp(KAPPA * (trust[h] - most))
     for h in range(EXPERTS):
         share = math.exp(KAPPA * (trust[h] - most)) / total
         if h == NEIGHBOURS:
             axpy(share, votes[h], out)
-        elif outputs == 1:
-            f = votes[h, 0] * (SHARPEN if h == SQUARES else 1.0)
-            p = 1.0 / (1.0 + math.exp(-min(max(f, -700.0), 700.0)))
-            out[0] += share * (1.0 - p)
-            out[1] += share * p
         else:
-            sharp = 2.0 * SHARPEN if h == SQUARES else 1.0
-            top = best(votes[h], outputs)
-            norm = 0.0
+            sharp = 1.0 if h != SQUARES else SHARPEN if outputs == 1 else 2.0 * SHARPEN
             for k in range(outputs):
-                votes[MIXTURE, k] = math.exp(sharp * (votes[h, k] - votes[h, top]))
-                norm += votes[MIXTURE, k]
-            axpy(share / norm, votes[MIXTURE], out)
+                votes[SCALED, k] = sharp * votes[h, k]
+            into_probabilities(votes[SCALED], outputs, votes[SHARES])
+            axpy(share, votes[SHARES], out)
     return best(out, out.shape[0])
 
 
@@ -157,7 +156,7 @@ def regress(y, w, votes, squares, recursive, inverse, forgetting):
 
 @fused
 def press(m, cells, y, w, norm, votes, linear, intercept):
-    """Passive-aggressive step of the linear expert: tau = w min(1, loss / |x|^2) on the hinge loss."""
+    """Passive-aggressive step: tau = w min(1, loss / |x|^2) on the hinge loss."""
     outputs = linear.shape[0]
     s, sign, k = -1, 1.0, y
     if outputs == 1:
@@ -165,21 +164,29 @@ def press(m, cells, y, w, norm, votes, linear, intercept):
         sign = 1.0 if y == 1 else -1.0
         loss = 1.0 - sign * votes[LINE, 0]
     else:
-        s = 1 if y == 0 else 0
-        for r in range(outputs):
-            if r != y and votes[LINE, r] > votes[LINE, s]:
-                s = r
+        s = best_rival(votes[LINE], y, outputs)
         loss = 1.0 - (votes[LINE, y] - votes[LINE, s])
         norm *= 2.0
     if loss > 0.0 and norm > 0.0:
         tau = sign * w * min(AGGRESSION, loss / norm)
-        for e in range(m):
-            linear[k, int(cells[2, e])] += tau * cells[1, e]
-        intercept[k] += tau
+        add_entries(m, cells, tau, linear[k, MARGIN])
+        intercept[k, MARGIN] += tau
         if s >= 0:
-            for e in range(m):
-                linear[s, int(cells[2, e])] -= tau * cells[1, e]
-            intercept[s] -= tau
+            add_entries(m, cells, -tau, linear[s, MARGIN])
+            intercept[s, MARGIN] -= tau
+
+
+@fused
+def descend(m, cells, y, w, norm, votes, linear, intercept):
+    """Gradient step of logistic or softmax regression: w_k += w min(RATE, 1 / |x|^2) (y_k - p_k) x."""
+    outputs = linear.shape[0]
+    into_probabilities(votes[LOGIT], outputs, votes[SHARES])
+    step = w * (RATE if norm * RATE <= 1.0 else 1.0 / norm)
+    for k in range(outputs):
+        of = 1 if outputs == 1 else k
+        move = step * ((1.0 if y == of else 0.0) - votes[SHARES, of])
+        add_entries(m, cells, move, linear[k, ODDS])
+        intercept[k, ODDS] += move
 
 
 @fused
@@ -198,6 +205,7 @@ def teach(
             trust[i] += PATIENCE * ((1.0 if winners[i] == y else 0.0) - trust[i])
         regress(y, w, votes, squares, recursive, inverse, forgetting)
         press(m, cells, y, w, norm, votes, linear, intercept)
+        descend(m, cells, y, w, norm, votes, linear, intercept)
         remember(cells[0, :d], y, w, memory, marks, kept)
     if run[FIXED] == 0.0:
         follow(m, cells, norm, run, sample)

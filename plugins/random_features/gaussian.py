@@ -1,4 +1,4 @@
-"""Gaussian similarities to stored points, scores and probabilities: shared by learners of points and of widths."""
+"""Gaussian similarities to stored points, and scores from them: shared by learners of points and of widths."""
 
 # mypy: disallow-untyped-defs=False
 # Compiled: the docstrings give the shapes, Numba infers the types.
@@ -8,6 +8,8 @@ import math
 from onlinekit.jit import kernel
 from onlinekit.scaling import scaled
 from onlinekit_plugins.random_features.core_kernels import dot
+from onlinekit_plugins.random_features.scores_kernels import best_rival as best_rival
+from onlinekit_plugins.random_features.scores_kernels import into_probabilities as into_probabilities
 
 
 def checked_width(sigma: str | float) -> float:
@@ -82,38 +84,3 @@ def expansion(near, coefs, size, scores):
     """scores_k = sum over i < size of coefs[k, i] near_i; coefs (K, budget), scores at least (K,)."""
     for k in range(coefs.shape[0]):
         scores[k] = dot(coefs[k, :size], near[:size])
-
-
-@kernel
-def best_rival(scores, y, K):
-    """argmax over r != y, r < K of scores_r, the lowest index at a tie."""
-    best = 1 if y == 0 else 0
-    for r in range(K):
-        if r != y and scores[r] > scores[best]:
-            best = r
-    return best
-
-
-@kernel
-def into_probabilities(scores, K, out):
-    """out = (1 - s, s), s = sigmoid(scores_0), when K = 1, else the softmax of scores (K,); the winner's index.
-
-    No exponent is positive, so nothing overflows.
-    """
-    if K == 1:
-        f = scores[0]
-        small = math.exp(-abs(f))
-        out[1] = (1.0 if f > 0.0 else small) / (1.0 + small)
-        out[0] = (small if f > 0.0 else 1.0) / (1.0 + small)
-        return 1 if f > 0.0 else 0
-    best = 0
-    for k in range(K):
-        if scores[k] > scores[best]:
-            best = k
-    total = 0.0
-    for k in range(K):
-        out[k] = math.exp(scores[k] - scores[best])
-        total += out[k]
-    for k in range(K):
-        out[k] /= total
-    return best

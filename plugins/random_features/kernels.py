@@ -16,10 +16,10 @@ from onlinekit_plugins.random_features.core_kernels import (
     FIXED,
     GAIN,
     GRADIENT,
+    SCORES,
     Z,
     copy,
     correct,
-    decide,
     look,
     project,
     turn,
@@ -27,6 +27,7 @@ from onlinekit_plugins.random_features.core_kernels import (
 )
 from onlinekit_plugins.random_features.fma import fused
 from onlinekit_plugins.random_features.rows_kernels import gather, note, squared
+from onlinekit_plugins.random_features.scores_kernels import into_probabilities
 from onlinekit_plugins.random_features.sigma_kernels import follow
 from onlinekit_plugins.random_features.sparse_kernels import (
     learn_sparse,
@@ -63,7 +64,7 @@ def predict(x, out, work, cells, stats, weights, directions, phases, run, sample
         cells[0, j] = x[j]
     cells[3, 0] = run[CLOCK] + 1.0
     cells[3, 1] = m
-    return decide(work, weights, out)
+    return into_probabilities(work[SCORES], weights.shape[0], out)
 
 
 @fused
@@ -126,7 +127,7 @@ def run_rows(X, y, w, predicting, winners, out, *state):
             renew(m, now, waiting, before, step, run[GAIN], directions, phases, g, z, work)
             step = 0.0
             look(work, weights, n, scale)
-            winners[t] = decide(work, weights, out[t])
+            winners[t] = into_probabilities(work[SCORES], weights.shape[0], out[t])
         if note(X[t], stats, sample) or m < 0:
             m = gather(X[t], now, stats, sample)
             renew(m, now, waiting, before, step, run[GAIN], directions, phases, g, z, work)

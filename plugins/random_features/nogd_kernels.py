@@ -18,15 +18,8 @@ from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
 from onlinekit_plugins.random_features.doors import doors
 from onlinekit_plugins.random_features.eigen_kernels import largest_eigen
-from onlinekit_plugins.random_features.gaussian import (
-    best_rival,
-    expansion,
-    follow,
-    into_probabilities,
-    present,
-    similarities,
-    width,
-)
+from onlinekit_plugins.random_features.gaussian import expansion, follow, present, similarities, width
+from onlinekit_plugins.random_features.scores_kernels import best_rival, into_probabilities
 
 
 @kernel

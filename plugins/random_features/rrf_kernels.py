@@ -15,7 +15,8 @@ from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
 from onlinekit_plugins.random_features.doors import doors
-from onlinekit_plugins.random_features.gaussian import best_rival, follow, into_probabilities, present, width
+from onlinekit_plugins.random_features.gaussian import follow, present, width
+from onlinekit_plugins.random_features.scores_kernels import best_rival, into_probabilities
 from onlinekit_plugins.random_features.sincos import sincos
 
 

@@ -1,8 +1,9 @@
 """Kernels of random-feature learners for rows given by their entries: O(m D) for m entries. Arrays as in kernels."""
 
-from onlinekit_plugins.random_features.core_kernels import FIXED, GAIN, GRADIENT, correct, decide, look, project, turn
+from onlinekit_plugins.random_features.core_kernels import FIXED, GAIN, GRADIENT, SCORES, correct, look, project, turn
 from onlinekit_plugins.random_features.fma import fused
 from onlinekit_plugins.random_features.rows_kernels import gather_sparse, note_sparse, squared
+from onlinekit_plugins.random_features.scores_kernels import into_probabilities
 from onlinekit_plugins.random_features.sigma_kernels import SPARSE, follow
 
 
@@ -15,7 +16,7 @@ def predict_sparse(
     m = gather_sparse(index, value, cells, stats, sample)
     project(m, cells, run[GAIN], directions, phases, work)
     look(work, weights, phases.shape[0], scale)
-    return decide(work, weights, out)
+    return into_probabilities(work[SCORES], weights.shape[0], out)
 
 
 @fused
@@ -29,7 +30,7 @@ def run_sparse(index, value, y, w, predicting, out, *state):
         m = gather_sparse(index, value, cells, stats, sample)
         project(m, cells, run[GAIN], directions, phases, work)
         look(work, weights, n, scale)
-        winner = decide(work, weights, out)
+        winner = into_probabilities(work[SCORES], weights.shape[0], out)
     if note_sparse(index, value, stats, sample) or m < 0:
         m = gather_sparse(index, value, cells, stats, sample)
         project(m, cells, run[GAIN], directions, phases, work)
