@@ -63,7 +63,7 @@ def numpy_loop(X, y, u, b, eta1, eta2, D):
 
 
 @kernel
-def libm_loop(X: np.ndarray, y: np.ndarray, u: np.ndarray, b: np.ndarray, eta1: float, eta2: float) -> float:
+def libm_loop(X, y, u, b, eta1, eta2):
     """The binary rule in one compiled loop with the sine and cosine of libm; u (d, D) as ours."""
     n, d = X.shape
     D = b.shape[0]
@@ -91,56 +91,38 @@ def libm_loop(X: np.ndarray, y: np.ndarray, u: np.ndarray, b: np.ndarray, eta1: 
 
 
 @kernel
-def libm_cosines(z: np.ndarray, c: np.ndarray) -> None:
+def libm_cosines(z, c):
     """c_i = cos z_i by libm."""
     for i in range(z.shape[0]):
         c[i] = math.cos(z[i])
 
 
 @kernel
-def repeat_libm(z: np.ndarray, c: np.ndarray, times: int) -> None:
+def repeat_libm(z, c, times):
     """libm_cosines, many times."""
     for _ in range(times):
         libm_cosines(z, c)
 
 
 @kernel
-def repeat_cosines(z: np.ndarray, c: np.ndarray, times: int) -> None:
+def repeat_cosines(z, c, times):
     """cosines, many times."""
     for _ in range(times):
         cosines(z, c)
 
 
 @kernel
-def repeat_sincos(z: np.ndarray, s: np.ndarray, c: np.ndarray, times: int) -> None:
+def repeat_sincos(z, s, c, times):
     """sincos, many times."""
     for _ in range(times):
         sincos(z, s, c)
 
 
 @kernel
-def one_by_one(
-    X: np.ndarray,
-    y: np.ndarray,
-    w: np.ndarray,
-    work: np.ndarray,
-    cells: np.ndarray,
-    stats: np.ndarray,
-    weights: np.ndarray,
-    directions: np.ndarray,
-    phases: np.ndarray,
-    run: np.ndarray,
-    sample: np.ndarray,
-    scale: float,
-    eta1: float,
-    eta2: float,
-    eta3: float,
-    rotation: float,
-) -> None:
+def one_by_one(X, y, w, *state):
     """The kernel of learn_one in a compiled loop: no turn waits, no blocks."""
-    args = (work, cells, stats, weights, directions, phases, run, sample, scale, eta1, eta2, eta3, rotation)
     for t in range(X.shape[0]):
-        learn(X[t], y[t], w[t], *args)
+        learn(X[t], y[t], w[t], *state)
 
 
 COLUMNS = ("numpy", "libm", "one", "waits", "blocks", "fogd", "ogd")
