@@ -108,12 +108,19 @@ def largest_eigen(A, values, vectors):
     n, wanted = A.shape[0], values.shape[0]
     d, e, scales = np.empty(n), np.empty(n), np.zeros(n)
     tridiagonal(A, d, e, scales)
-    rows = np.eye(n)
+    rows = np.zeros((n, n))
+    for i in range(n):
+        rows[i, i] = 1.0
     implicit_ql(d, e, rows)
-    order = np.argsort(-d)
     for r in range(wanted):
-        values[r] = d[order[r]]
-        vectors[r] = rows[order[r]]
+        best = 0
+        for i in range(n):
+            if d[i] > d[best]:
+                best = i
+        values[r] = d[best]
+        d[best] = -math.inf  # taken
+        for j in range(n):
+            vectors[r, j] = rows[best, j]
         for k in range(n - 2, -1, -1):
             if scales[k] != 0.0:
                 v, part = A[k, k + 1 :], vectors[r, k + 1 :]

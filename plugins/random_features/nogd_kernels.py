@@ -26,9 +26,11 @@ from onlinekit_plugins.random_features.scores_kernels import best_rival, into_pr
 def gram(points, d, sigma, near):
     """G (budget, budget) with G_ij = k(p_i, p_j) among the points (capacity >= d, budget)."""
     budget = points.shape[1]
-    result = np.empty((budget, budget))
+    result, point = np.empty((budget, budget)), np.empty(d)
     for i in range(budget):
-        similarities(points[:, i].copy(), d, near, points, budget, sigma)
+        for j in range(d):
+            point[j] = points[j, i]
+        similarities(point, d, near, points, budget, sigma)
         for j in range(budget):
             result[i, j] = near[j]
     return result
@@ -44,7 +46,7 @@ def freeze(d, near, points, coefs, nystroem, counts, sigma):
     budget, most = points.shape[1], nystroem.shape[0]
     values, vectors = np.empty(most), np.empty((most, budget))
     largest_eigen(gram(points, d, sigma, near), values, vectors)
-    projected = np.zeros_like(coefs)
+    projected = np.zeros(coefs.shape)
     rank = 0
     while rank < most and values[rank] > 1e-10 * values[0]:
         vector = vectors[rank]
@@ -56,7 +58,9 @@ def freeze(d, near, points, coefs, nystroem, counts, sigma):
         for i in range(budget):
             nystroem[rank, i] = size * vector[i]
         rank += 1
-    coefs[:] = projected
+    for k in range(coefs.shape[0]):
+        for i in range(budget):
+            coefs[k, i] = projected[k, i]
     counts[1] = rank
 
 
