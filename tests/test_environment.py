@@ -138,8 +138,9 @@ def test_every_kernel_is_compiled_in_the_same_way():
         assert type(dispatcher._cache).__name__ == "FunctionCache", f"{name} is not cached on disk"
 
 
-# CPU seconds of a cold start. The exact engines have three times the kernels of any other learner.
-COLD, COLD_EXACT, COLD_TOGETHER = 15.0, 30.0, 90.0
+# CPU seconds of a cold start: 15 and 60 on cores of one's own (benchmarks/startup.py), half as much again where two
+# test processes share them.
+COLD, COLD_TOGETHER = 1.5 * 15.0, 1.5 * 60.0
 
 
 def test_a_cold_and_a_warm_start(tmp_path):
@@ -154,8 +155,7 @@ def test_a_cold_and_a_warm_start(tmp_path):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_cold_and_a_warm_start_of_every_learner(name, tmp_path):
     env = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    exact = hasattr(onlinekit.get("learner", name), "loo_decision")
-    assert work(name, env=env)[0][name][1] < (COLD_EXACT if exact else COLD)
+    assert work(name, env=env)[0][name][1] < COLD
     assert work(name, env=env)[0][name][0] < 1.0
 
 
