@@ -134,13 +134,14 @@ class ExactCore(ScaledRows):
         """The stored rows (n, d) as the engine has them, in order of arrival."""
         return np.ascontiguousarray(self._engine.rows(self._samples.slots(self._samples)))
 
-    def _check_size(self, rows: np.ndarray) -> None:
+    def _check_size(self, rows: np.ndarray, weights: np.ndarray) -> None:
         if self.kernel == "linear" and len(rows):
-            largest = float((rows * rows).sum(axis=1).max()) + self.coef0
-            if not largest * self.lam <= TOO_LARGE:
+            squares = (rows * rows).sum(axis=1) + self.coef0
+            worst = int((squares * weights).argmax())
+            if not squares[worst] * weights[worst] * self.lam <= TOO_LARGE:
                 raise ValueError(
-                    f"the squared length of x is {largest:.3g}: at lam={self.lam!r} float64 cannot hold the exact "
-                    "solution; scale the features or lower lam"
+                    f"the squared length of x is {squares[worst]:.3g}: at lam={self.lam!r} and weight "
+                    f"{float(weights[worst])!r} float64 cannot hold the exact solution; scale the features or lower lam"
                 )
 
     # -- changes -------------------------------------------------------------------------------------------

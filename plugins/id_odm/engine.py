@@ -28,7 +28,7 @@ from onlinekit_plugins.id_odm import packed_kernels as packed
 from onlinekit_plugins.id_odm import resolve_kernels as rk
 from onlinekit_plugins.id_odm import sample_kernels as one
 from onlinekit_plugins.id_odm.bulk import BulkSolver
-from onlinekit_plugins.id_odm.exchange_kernels import exchange
+from onlinekit_plugins.id_odm.exchange_kernels import NO_ROOM, exchange
 from onlinekit_plugins.id_odm.fallback import descend
 from onlinekit_plugins.id_odm.loo import left_out_exactly, without
 from onlinekit_plugins.id_odm.memory import announce, fits
@@ -188,9 +188,9 @@ class Engine(BulkSolver):
         for c in range(self.outputs):
             V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
             for a, slot in enumerate(slots.tolist()):
-                if not one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a]):
-                    exchange(self.K, P, V, M, C, self.top, slots[a : a + 1], NONE, NONE)
-                    one.retarget(P, V, M, C, slot, lo[c, a], hi[c, a], il[a])
+                if not one.retarget(P, V, M, C, *NO_ROOM, slot, lo[c, a], hi[c, a], il[a]):
+                    exchange(self.K, P, V, M, C, self.top, slots[a : a + 1], NONE, NONE, *NO_ROOM)
+                    one.retarget(P, V, M, C, *NO_ROOM, slot, lo[c, a], hi[c, a], il[a])
             self._solve(c, NONE)
 
     def rescale(self, gamma: float) -> None:

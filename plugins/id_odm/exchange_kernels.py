@@ -27,6 +27,7 @@ from onlinekit_plugins.id_odm.kernels import (
     SIZE,
     SPAN,
     STATUS,
+    WAITING,
     B,
     F,
     T,
@@ -34,6 +35,7 @@ from onlinekit_plugins.id_odm.kernels import (
 from onlinekit_plugins.id_odm.packed_kernels import add, backward, column, dot, factor, forward, rank, solve, times
 
 RESIDUAL = 1e-10  # of Q z = t, before `_polish`
+NO_ROOM = np.empty((0, 0)), np.empty(0)  # of `exchange` on its own: each block is a pass over P
 BLOCK = 32  # more leave or enter in several blocks, so that the block's vectors stay in the cache
 
 
@@ -49,9 +51,33 @@ def walked(C: np.ndarray, energy: float, part: float, size: float) -> None:
 
 
 @kernel
-def _remove(P: np.ndarray, M: np.ndarray, s: int, p: int) -> None:
+def flush(P: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray) -> None:
+    """P += the terms that wait in U, in one pass."""
+    s, waiting = int(C[SIZE]), int(C[WAITING])
+    terms = (waiting + 3) // 4 * 4
+    for a in range(waiting, terms):
+        sign[a] = 0.0
+        for i in range(s):
+            U[a, i] = 0.0
+    rank(P, s, U, sign, terms)
+    C[WAITING] = 0.0
+
+
+@kernel
+def _column(P: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray, p: int, out: np.ndarray) -> None:
+    """out (s,) = column p of P with the terms that wait in U."""
+    s = int(C[SIZE])
+    column(P, s, p, out)
+    for a in range(int(C[WAITING])):
+        add(out, s, sign[a] * U[a, p], U[a])
+
+
+@kernel
+def _remove(P: np.ndarray, M: np.ndarray, U: np.ndarray, waiting: int, s: int, p: int) -> None:
     """Position p leaves S and P: the last one takes its place."""
     last = s - 1
+    for a in range(waiting):
+        U[a, p] = U[a, last]
     row, to = last * (last + 1) // 2, p * (p + 1) // 2
     M[POS, M[MEMBER, p]] = -1
     if p != last:
@@ -70,12 +96,15 @@ def _remove(P: np.ndarray, M: np.ndarray, s: int, p: int) -> None:
 
 
 @kernel
-def shift(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int, target: float) -> None:
+def shift(
+    P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    slot: int, target: float,
+) -> None:  # fmt: skip
     """A member gets another target: z += P_:j (t' - t), O(s), P unchanged."""
     s, p = int(C[SIZE]), M[POS, slot]
     change = target - V[T, slot]
     u = np.empty(s)
-    column(P, s, p, u)
+    _column(P, C, U, sign, p, u)
     part = size = 0.0
     for i in range(s):
         j = M[MEMBER, i]
@@ -91,13 +120,14 @@ def shift(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int,
 @kernel
 def exchange(
     K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
-    leaving: np.ndarray, entering: np.ndarray, sides: np.ndarray,
+    leaving: np.ndarray, entering: np.ndarray, sides: np.ndarray, U: np.ndarray, sign: np.ndarray,
 ) -> None:  # fmt: skip
     """Slots `leaving` (nl,) leave S and `entering` (ne,) enter it at `sides` (ne,), BLOCK at a time.
 
     V[F] must be fresh for those that enter. Leaving D: g = P_DD^-1 z_D, z -= P_:D g, P -= P_:D P_DD^-1 P_D:.
     Entering E: q = K_SE, v = P q, Sigma = K_EE + diag(il_E) - q'v, z_E = Sigma^-1 (t_E - q'z), z -= v z_E,
-    P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added.
+    P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added. The terms of P wait in U (room, >= top) with their
+    signs (room,), room a multiple of 4 or 0, so that several exchanges take one pass: `flush` before P is used alone.
     """
     nl, ne = leaving.shape[0], entering.shape[0]
     for begin in range(0, max(nl, ne), BLOCK):
@@ -116,7 +146,7 @@ def exchange(
         LD, LE, g, x = np.empty((r, r)), np.empty((m, m)), np.empty(r), np.empty(m)
         if r > 0:
             for a in range(r):
-                column(P, s, M[POS, D[a]], work[a])
+                _column(P, C, U, sign, M[POS, D[a]], work[a])
                 g[a] = V[B, D[a]]
                 for b in range(r):
                     LD[a, b] = work[a, M[POS, D[b]]]
@@ -138,6 +168,8 @@ def exchange(
             least = np.inf
             for e in range(m):
                 q, j = work[at_q + e], E[e]
+                for a in range(int(C[WAITING])):
+                    add(work[r + e], s, sign[a] * dot(U[a], q, s), U[a])
                 for a in range(r):
                     add(work[r + e], s, -dot(work[a], q, s), work[a])
                 for a in range(r):
@@ -159,7 +191,22 @@ def exchange(
                 size += abs(x[e])
                 add(z, s, -x[e], work[r + e])
             forward(LE, work[r : r + m], s)
-        rank(P, s, work, terms, r)
+        if C[WAITING] + r + m > U.shape[0]:
+            flush(P, C, U, sign)
+        if r + m > U.shape[0]:
+            signs = np.ones(terms)
+            signs[:r] = -1.0
+            rank(P, s, work, signs, terms)
+        else:
+            for a in range(r + m):
+                term = int(C[WAITING])
+                sign[term] = -1.0 if a < r else 1.0
+                for i in range(s):
+                    U[term, i] = work[a, i]
+                C[WAITING] += 1.0
+        for a in range(int(C[WAITING])):
+            for e in range(m):
+                U[a, s + e] = 0.0
         if m > 0:
             backward(LE, work[r : r + m], s)
             unit, at = np.empty(m), s * (s + 1) // 2
@@ -189,7 +236,7 @@ def exchange(
         s += m
         for a in range(r):
             j = D[a]
-            _remove(P, M, s, M[POS, j])
+            _remove(P, M, U, int(C[WAITING]), s, M[POS, j])
             s -= 1
             M[STATUS, j], V[T, j], V[LAST, j] = IDLE, 0.0, C[PATH]
         C[SIZE] = s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlinekit_plugins.id_odm import kernels as k
-from onlinekit_plugins.id_odm.exchange_kernels import exchange
+from onlinekit_plugins.id_odm.exchange_kernels import NO_ROOM, exchange
 from onlinekit_plugins.id_odm.resolve_kernels import evaluate, outside
 
 ROUNDS = 500
@@ -27,6 +27,8 @@ def descend(
         while True:
             members = M[k.MEMBER, : int(C[k.SIZE])]
             z, il = V[k.B, members], V[k.IL, members]
+            if not np.isfinite(z).all():
+                return False  # P has lost all its digits and must be built anew
             sign = np.where(M[k.STATUS, members] == k.AT_LO, 1.0, -1.0)
             loose = V[k.LO, members] != V[k.HI, members]  # at lo = hi both signs are right
             if start:
@@ -42,7 +44,7 @@ def descend(
             b[members] += ratio[first] * (z - b[members])
             blocker = members[wrong[first : first + 1]]
             b[blocker] = 0.0
-            exchange(K, P, V, M, C, top, blocker, NONE, NONE)
+            exchange(K, P, V, M, C, top, blocker, NONE, NONE, *NO_ROOM)
         found = outside(K, V, M, C, top, tol, slots, sides)
         if found == 0:
             return True
@@ -51,5 +53,5 @@ def descend(
             value = evaluate(K, V, C, top, j)
             if value < V[k.LO, j] - tol if low else value > V[k.HI, j] + tol:
                 b[j] = 0.0
-                exchange(K, P, V, M, C, top, NONE, slots[a : a + 1], sides[a : a + 1])
+                exchange(K, P, V, M, C, top, NONE, slots[a : a + 1], sides[a : a + 1], *NO_ROOM)
     return False

@@ -29,6 +29,7 @@ MEMBER, POS, STATUS = range(3)
 FREE, IDLE, AT_LO, AT_HI = range(4)  # IDLE: set C (inside its interval); AT_LO, AT_HI: set S, b > 0 and b < 0
 SIZE, PATH, GAP, SINCE, TURN, FOUND, NOISE, EXCHANGES, BLOCKS, REFINEMENTS, REBUILDS, FALLBACKS, EVALUATIONS = range(13)
 SPAN = 13  # sum of |db| since the residual was last looked at
+WAITING = 14  # terms of P that wait for a pass; 0 but within a resolve
 C_SIZE = 16
 
 

@@ -98,13 +98,14 @@ class KernelMachine(ExactCore):
             if not finite(row[0]):
                 raise self._schema.complaint(x) or ValueError("a value of x is not finite")
             row += 0.0  # no -0.0: equal contents have equal bytes
-            self._check_size(row)
+            weight = np.array([w], dtype=np.float64)
+            self._check_size(row, weight)
         except (TypeError, ValueError):
             if self.on_invalid == "raise":
                 raise
             self.n_skipped += 1
             return
-        self._change(new, row, np.array([code]), np.array([w], dtype=np.float64), [key], [y], [])
+        self._change(new, row, np.array([code]), weight, [key], [y], [])
 
     def update_many(
         self, X: Any, y: Any, keys: Sequence[Hashable] | None = None, forget: Iterable[Hashable] = (), w: Any = None
@@ -135,7 +136,7 @@ class KernelMachine(ExactCore):
         at = {name: len(self._schema) + i for i, name in enumerate(new)}
         for j, name in enumerate(columns if len(values) else []):
             rows[:, at[name] if name in at else self._schema.index[name]] = values[:, j] + 0.0
-        self._check_size(rows)
+        self._check_size(rows, weights)
         made = self._change(new, rows, codes, weights, named, labels, gone)
         self.n_skipped += skipped
         return made

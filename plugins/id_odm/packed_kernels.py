@@ -122,9 +122,9 @@ def _tile_add(
 
 
 @kernel
-def rank(P: np.ndarray, s: int, U: np.ndarray, m: int, minus: int) -> None:
-    """P += sum_a +-u_a u_a' over the first m rows of U (m, s), m a multiple of 4, the first `minus` with a minus
-    sign: four rows of P by four of U at a time."""
+def rank(P: np.ndarray, s: int, U: np.ndarray, sign: np.ndarray, m: int) -> None:
+    """P += sum_a sign_a u_a u_a' over the first m rows of U (>= m, >= s), m a multiple of 4: four rows of P by four
+    of U at a time."""
     at = 0
     for i in range(0, s, 4):
         rows, first = min(4, s - i), 0
@@ -133,13 +133,12 @@ def rank(P: np.ndarray, s: int, U: np.ndarray, m: int, minus: int) -> None:
             for a in range(0, m, 4):
                 _tile_add(
                     P[at:r1], P[r1:r2], P[r2:r3], P[r3:], i, U[a], U[a + 1], U[a + 2], U[a + 3],
-                    -1.0 if a < minus else 1.0, -1.0 if a + 1 < minus else 1.0,
-                    -1.0 if a + 2 < minus else 1.0, -1.0 if a + 3 < minus else 1.0,
+                    sign[a], sign[a + 1], sign[a + 2], sign[a + 3],
                 )  # fmt: skip
             first = i
         for k in range(i, i + rows):
             for a in range(m):
-                c = -U[a, k] if a < minus else U[a, k]
+                c = sign[a] * U[a, k]
                 for j in range(first, k + 1):
                     P[at + j] += c * U[a, j]
             at += k + 1

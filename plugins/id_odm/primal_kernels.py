@@ -229,7 +229,7 @@ def settle(
         count[SINCE] = 0
         return
     # Summing A afresh costs what that many exchanges cost; at once only where most of A has gone and left rounding.
-    due = (count[SINCE] >= d and 4 * count[SINCE] >= count[ACTIVE]) or num[TRACE] < 1e-3 * num[PEAK]
+    due = (count[SINCE] >= d and 4 * count[SINCE] >= count[ACTIVE]) or num[TRACE] < 0.1 * num[PEAK]
     if num[ERROR] == math.inf or (num[ERROR] > DRIFT and due):
         rebuild(samples, spec, place, heap, mats, vecs, num, count)
     w, r, g = vecs[W], vecs[R], vecs[G]

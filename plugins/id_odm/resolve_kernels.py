@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit_plugins.id_odm.exchange_kernels import exchange, shift
+from onlinekit_plugins.id_odm.exchange_kernels import exchange, flush, shift
 from onlinekit_plugins.id_odm.kernels import (
     AT_HI,
     AT_LO,
@@ -36,6 +36,7 @@ from onlinekit_plugins.id_odm.polish_kernels import polish
 # What resolve says: done, P must be built anew, no progress within the bound, `fallback` must go on
 SOLVED, STALE, LOST, STALLED = range(4)
 STALLS = 3
+ROOM = 16  # terms of P that wait for one pass
 
 
 @kernel
@@ -99,6 +100,7 @@ def resolve(
     """
     slots, sides = np.empty(top, np.int64), np.empty(top, np.int64)
     leaving = np.empty(top, np.int64)
+    U, sign = np.empty((ROOM, top)), np.empty(ROOM)
     nl = 0
     for a in range(forced.shape[0]):
         j = forced[a]
@@ -130,7 +132,7 @@ def resolve(
             for a in range(flips):
                 j = sides[a]
                 to = AT_HI if M[STATUS, j] == AT_LO else AT_LO
-                shift(P, V, M, C, j, V[HI, j] if to == AT_HI else V[LO, j])
+                shift(P, V, M, C, U, sign, j, V[HI, j] if to == AT_HI else V[LO, j])
                 M[STATUS, j] = to
         ne = outside(K, V, M, C, top, edge, slots, sides)
         count = nl + ne + flips
@@ -141,13 +143,15 @@ def resolve(
                 else:
                     stalled += 1
                 if stalled > stalls:
+                    flush(P, C, U, sign)
                     return STALLED
             first = False
             if count > 0:
-                exchange(K, P, V, M, C, top, leaving[:nl], slots[:ne], sides[:ne])
+                exchange(K, P, V, M, C, top, leaving[:nl], slots[:ne], sides[:ne], U, sign)
                 for a in range(dying):
                     M[STATUS, forced[a]] = FREE
                 continue
+        flush(P, C, U, sign)
         told = polish(K, P, V, M, C, top, tol)
         if told == 2:
             return STALE

@@ -29,7 +29,8 @@ from onlinekit_plugins.id_odm.kernels import (
 
 @kernel
 def retarget(
-    P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, slot: int, lo: float, hi: float, il: float
+    P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    slot: int, lo: float, hi: float, il: float,
 ) -> bool:  # fmt: skip
     """Another interval for a sample in place where S allows it; False when it must leave S first.
 
@@ -45,10 +46,10 @@ def retarget(
         return False
     V[LO, slot], V[HI, slot] = lo, hi
     if without < lo:
-        shift(P, V, M, C, slot, lo)
+        shift(P, V, M, C, U, sign, slot, lo)
         M[STATUS, slot] = AT_LO
     else:
-        shift(P, V, M, C, slot, hi)
+        shift(P, V, M, C, U, sign, slot, hi)
         M[STATUS, slot] = AT_HI
     return True
 
