@@ -1,8 +1,9 @@
 """kernel-experts beside its parts: prequential accuracy and time on streams, some of which it was chosen on.
 
 Every learner in one pass over the stream, each row predicted and then learned; the mean of three seeds. The first
-eight streams were used to choose the first three experts, their vote and its constants; the next to choose the number
-of neighbours and of rows kept; the last for nothing.
+eight streams were used to choose the first three experts (mpu-fogd, least squares, passive-aggressive), the vote and
+its constants; the next, beside ten sets that are not shown, to choose the other two (neighbours: how many, of how many
+rows; logistic: the step); the last for nothing.
 
     python benchmarks/kernel_experts.py --data DIR [--out benchmarks/results/kernel_experts.md]
     python benchmarks/kernel_experts.py --quick          (the three that ship with River)
@@ -25,7 +26,7 @@ from onlinekit_plugins.random_features import FOGDClassifier, KernelExpertsClass
 
 BUNDLED = {"Phishing": datasets.Phishing, "Bananas": datasets.Bananas, "ImageSegments": datasets.ImageSegments}
 CHOSEN_ON = {"elec2": None, "weather_noaa": None, "insects_gradual_bal": None, "rialto": None, "covtype": 100_000}
-NEIGHBOURS_CHOSEN_ON = {
+OTHERS_CHOSEN_ON = {
     "letter_scale": None,
     "pendigits": None,
     "poker_train": None,
@@ -48,7 +49,7 @@ OTHERS = {
 }
 SHUFFLED = ("mushrooms", "skin")  # sorted by label, or nearly
 GROUPS = {
-    "*used to choose the number of neighbours*": NEIGHBOURS_CHOSEN_ON,
+    "*used to choose the other two experts*": OTHERS_CHOSEN_ON,
     "*used to choose nothing*": OTHERS,
 }
 LEARNERS = {
@@ -111,7 +112,7 @@ def main():
     if not args.quick:
         if not args.data:
             parser.error("--data is needed for all but --quick")
-        for name, n in {**CHOSEN_ON, **NEIGHBOURS_CHOSEN_ON, **OTHERS}.items():
+        for name, n in {**CHOSEN_ON, **OTHERS_CHOSEN_ON, **OTHERS}.items():
             streams[name] = lambda name=name, n=n: stored(args.data, name, n)
     lines = [
         "# kernel-experts beside its parts\n",
@@ -142,7 +143,7 @@ def main():
         print(lines[-1], flush=True)
     first, *rest = [f"{won} of {total}" for won, total in best.values() if total]
     text = f"\nkernel-experts is the best on {first} streams that its first three experts were chosen on"
-    lines.append(text + (f", on {rest[0]} that its neighbours were, and on {rest[1]} others.\n" if rest else ".\n"))
+    lines.append(text + (f", on {rest[0]} that the other two were, and on {rest[1]} others.\n" if rest else ".\n"))
     if args.out:
         Path(args.out).write_text("\n".join(lines))
     else:

@@ -11,7 +11,8 @@ import numpy as np
 
 FAMILY = ("kernel-experts", "mpu-fogd", "mpu-fogd sincos", "mpu-fogd D=500", "fogd", "rrf", "nogd", "avm", "pamo")
 EXACT = ("id-odm", "l2-svm")  # they solve their whole problem anew with every sample, slower each time
-MARKS = (20_000, 10_000, 5_000, 2_000)
+VARIANTS = ("mpu-fogd sincos", "mpu-fogd D=500", "id-odm window=1000", "l2-svm window=1000")  # not in the figure
+MARKS = (20_000, 10_000, 5_000, 4_000, 3_000, 2_000, 1_000)
 MARKER = "<!-- below: written by streams.py; above: by hand -->"
 GROUPS = (("family", "#1b6ca8", "o"), ("onlinekit, others", "#5fb49c", "s"), ("river", "#d1603d", "^"))
 
@@ -28,7 +29,7 @@ def write(cells: list[dict[str, Any]], out: Path, name: str) -> None:
         + ", ".join(f"{p} {version(p)}" for p in ("numpy", "numba", "river"))
         + f", {cpu()}. Command: `python benchmarks/streams.py {'--quick' if 'quick' in name else '--data DIR'}`.",
         "",
-        "Family: " + ", ".join(FAMILY) + ". `(5k)`: measured on so many first rows only.",
+        "Family: " + ", ".join(FAMILY) + ". `(5k)`: measured on so many first rows only. " + fewer(table),
         "",
         "## Accuracy, test then train, mean over seeds",
         *grid(streams, learners, table, lambda c: f"{c['accuracy']['all']:.4f}"),
@@ -69,6 +70,15 @@ def pooled(cells: list[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, 
             "seeds": len(seeds),
         }
     return table
+
+
+def fewer(table: dict[tuple[str, str, str], dict[str, Any]]) -> str:
+    """The cells that are a mean over fewer seeds than others of their learner."""
+    most: dict[tuple[str, str], int] = {}
+    for (_, library, learner), c in table.items():
+        most[library, learner] = max(c["seeds"], most.get((library, learner), 0))
+    few = [f"{learner} on {stream}" for (stream, lib, learner), c in table.items() if c["seeds"] < most[lib, learner]]
+    return f"Fewer than three seeds: {', '.join(few)}." if few else ""
 
 
 def group(library: str, learner: str) -> int:
@@ -175,7 +185,7 @@ def figure(streams: list[str], learners: list[tuple[str, str]], table: Any, path
     for ax, stream in zip(axes.flat, streams, strict=False):
         for library, learner in learners:
             c = table.get((stream, library, learner))
-            if c is None or learner in ("mpu-fogd sincos", "mpu-fogd D=500"):
+            if c is None or learner in VARIANTS:
                 continue
             _, color, mark = GROUPS[group(library, learner)]
             y = c["accuracy"].get("5000", c["accuracy"]["all"])

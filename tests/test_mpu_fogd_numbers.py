@@ -36,7 +36,7 @@ def test_sine_and_cosine_are_exact(dtype, most):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_sine_and_cosine_of_anything_are_bounded(dtype):
-    z = np.array([1e6, -1e20, 1e300, np.inf, -np.inf, np.nan]).astype(dtype)
+    z = np.array([1e6, -1e20, 1e38, np.inf, -np.inf, np.nan], dtype)
     s, c = np.empty_like(z), np.empty_like(z)
     sincos(z, s, c)
     assert np.all(np.abs(s) <= 2) and np.all(np.abs(c) <= 2)
