@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from river import datasets
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -11,6 +13,7 @@ from naive import NaiveExperts
 from onlinekit.testing import learner_checks
 from onlinekit_plugins.linear import LogisticRegression, PAClassifier
 from onlinekit_plugins.random_features import KernelExpertsClassifier, MPUFOGDClassifier, merge
+from onlinekit_plugins.random_features.neighbours_kernels import find
 
 CHECKED = [KernelExpertsClassifier(n_components=15), KernelExpertsClassifier(n_components=15, classes=None)]
 
@@ -117,6 +120,20 @@ def test_the_nearest_expert_is_nearest_neighbours():
     model._arrays["trust"][:] = [-100, -100, -100, -100, 0]  # only the neighbours are heard
     probes = rng.normal(size=(200, 3))
     np.testing.assert_allclose(model.predict_proba_many(probes), peer.predict_proba(probes), atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=12), st.integers(1, 15), st.integers(0, 40))
+def test_the_nearest_are_those_of_a_sorted_list(gaps, window, kept):
+    """Whole-number distances, so ties; the ring of rows starts anywhere, full or not."""
+    size = min(len(gaps), window, max(kept, 1))
+    newest = (size - 1) if size < window else kept % window
+    near = np.zeros((3, max(window, 5)))
+    near[0, :size] = gaps[:size]
+    found = find(near, newest, size, window)
+    ages = [(newest - i) % window for i in range(size)]
+    want = sorted(range(size), key=lambda i: (gaps[i], ages[i]))[:5]
+    assert near[2, :found].tolist() == want and near[1, :found].tolist() == [gaps[i] for i in want]
 
 
 def test_the_newest_of_equally_near_rows_count():
