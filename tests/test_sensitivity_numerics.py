@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from scipy.linalg import cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
+from onlinekit_plugins.sensitivity import triangular
 from onlinekit_plugins.sensitivity.added import AddedRows
 from onlinekit_plugins.sensitivity.curvature import CurvatureBound, margin_slack
 from onlinekit_plugins.sensitivity.gradient import loss_sum
 from onlinekit_plugins.sensitivity.gradient_kernels import close_block
-from onlinekit_plugins.sensitivity.kernels import change_factor, quadratic_rows
+from onlinekit_plugins.sensitivity.kernels import add_few, add_outer, change_factor, is_canonical, quadratic_rows
 from onlinekit_plugins.sensitivity.losses import eigenvalue_bound
-from onlinekit_plugins.sensitivity.rows import digests, fingerprint, keys, pack_counter, unpack_counter
+from onlinekit_plugins.sensitivity.rows import digests, fingerprint, keys, pack_counter, unpack_counter, unsigned
 
 LOSSES = ["logistic", "squared_hinge"]
 number = st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-100)
@@ -162,7 +163,7 @@ def test_curvature_bounds_are_above_what_moves_do(seed, loss, rho, added):
     slack = margin_slack(X, w)
     if added:
         rows = AddedRows(fit_of(loss, M, w))
-        rows.extend([bytes([i]) * 16 for i in range(n)], sp.csr_matrix(X) if seed % 2 else X, z)
+        rows.extend([bytes([i]) * 16 for i in range(n)], sp.csr_matrix(X) if seed % 2 else X, z, slack)
         m3, m4 = rows.constants(0.0) if loss == "logistic" else (0.0, 0.0)
 
         def bound(gained, point):
@@ -217,7 +218,7 @@ def test_added_rows_come_and_go(loss, sparse):
                 rng.normal(size=(len(keys_in), 3)) * (rng.random((len(keys_in), 3)) < 0.7),
                 rng.normal(size=len(keys_in)),
             )
-            rows.extend(keys_in, form(X), z)
+            rows.extend(keys_in, form(X), z, np.full(len(z), 1e-12))
             live.update(zip(keys_in, zip(X, z, strict=True), strict=True))
         assert rows.n == len(live) and (not live or sorted(rows.store.keys) == sorted(live))
         kept = rows.X.toarray() if sp.issparse(rows.X) else rows.X
@@ -225,7 +226,12 @@ def test_added_rows_come_and_go(loss, sparse):
             np.testing.assert_array_equal(kept, [live[key][0] for key in rows.store.keys])
             np.testing.assert_array_equal(rows.store.numbers[:, 0], [live[key][1] for key in rows.store.keys])
     fresh = AddedRows(fit)
-    fresh.extend(list(live), np.array([row for row, _ in live.values()]), np.array([z for _, z in live.values()]))
+    fresh.extend(
+        list(live),
+        np.array([row for row, _ in live.values()]),
+        np.array([z for _, z in live.values()]),
+        np.full(len(live), 1e-12),
+    )
     if loss == "logistic":
         np.testing.assert_allclose(rows.constants(0.0), fresh.constants(0.0), rtol=1e-9)
     for gained in (False, True):
@@ -236,3 +242,43 @@ def test_added_rows_come_and_go(loss, sparse):
     assert again.store.pop(again.store.keys[:2]).tolist() == rows.store.pop(rows.store.keys[:2]).tolist()
     with pytest.raises(ValueError, match="not among"):
         rows.store.pop([b"?" * 16])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5))
+def test_canonical_rows_are_told_from_others(seed, n, d):
+    rng = np.random.default_rng(seed)
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 4, n))]).astype(np.int32)
+    indices = rng.integers(0, d, indptr[-1]).astype(np.int32)
+    if rng.random() < 0.5:
+        for a, b in zip(indptr[:-1], indptr[1:], strict=True):
+            indices[a:b] = np.sort(indices[a:b])
+    rows = sp.csr_matrix((np.ones(len(indices)), indices, indptr), shape=(n, d))
+    assert is_canonical(indptr, indices) == rows.has_canonical_format
+
+
+def test_few_and_sparse_outer_products_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(7, 5)) * (rng.random((7, 5)) < 0.6), rng.normal(size=7)
+    A, B, rows = np.eye(5), np.eye(5), sp.csr_matrix(X)
+    add_few(X, weights, A)
+    add_outer(unsigned(rows.indptr), unsigned(rows.indices), rows.data, weights, B)
+    for found in (A, B):
+        np.testing.assert_allclose(found, np.eye(5) + (X * weights[:, None]).T @ X, atol=1e-14)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 240))
+def test_triangular_parts_are_those_of_scipy(seed, d):
+    rng = np.random.default_rng(seed)
+    N = rng.normal(size=(d + 5, d))
+    N = N.T @ N + np.eye(d)
+    R = triangular.factor(N.copy())
+    np.testing.assert_allclose(R, cholesky(N), rtol=1e-9, atol=1e-12)
+    assert not np.tril(R, -1).any() and triangular.factor(N - 1e6 * np.eye(d)) is None
+    v, X = rng.normal(size=d), rng.normal(size=(4, d))
+    np.testing.assert_allclose(triangular.back(R, triangular.half(R, v)), np.linalg.solve(N, v), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        triangular.half_rows(R, X), solve_triangular(R.T, X.T, lower=True).T, rtol=1e-7, atol=1e-9
+    )
+    np.testing.assert_allclose(triangular.inverse_diagonal(R), np.diag(np.linalg.inv(N)), rtol=1e-7)

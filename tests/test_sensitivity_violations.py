@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import naive
@@ -90,6 +91,24 @@ def hostile_run(rng):
     return data, y, added, rng.choice([-1.0, 1.0], m), gone, 10 ** rng.uniform(-4, 1)
 
 
+def split_entries(X):
+    """CSR with explicit zeros, each entry stored as two that add up to it, in falling order."""
+    dense = np.asarray(X, dtype=float)
+    n, d = dense.shape
+    indices = np.tile(np.repeat(np.arange(d)[::-1], 2), n)
+    halves = np.stack([2 * dense[:, ::-1], -dense[:, ::-1]], axis=2).ravel()  # exact in binary
+    return sp.csr_matrix((halves, indices, np.arange(0, 2 * n * d + 1, 2 * d)), shape=(n, d))
+
+
+def single(X):
+    """float32 where no value is rounded by it."""
+    small = np.asarray(X, dtype=np.float32)
+    return small if np.array_equal(small, X) else np.asarray(X)
+
+
+FORMS = [sp.csr_matrix, split_entries, single]
+
+
 def violations(rng, make, scores):
     """Violations in one run of every level, of the valid segment, and of leave-one-out; and the intervals checked."""
     X, y, XA, yA, gone, C = make(rng)
@@ -100,21 +119,24 @@ def violations(rng, make, scores):
         w0 = w0 * (1 + 0.1 * rng.uniform(-1, 1, len(w0)))
     elif style == 1 and loss == "squared_hinge":
         w0 = np.round(w0, 1)  # integer rows then have margins of exactly 1
-    tracker = Tracker(FitSummary.from_fit(X, y, w0, C, loss))
+    # Rows come as they are, as float32 where that is exact, as CSR, or as CSR with stored zeros and split entries.
+    form = FORMS[rng.choice(len(FORMS))] if rng.random() < 0.5 else np.asarray
+    summary = FitSummary.from_fit(form(X), y, w0, C, loss)
+    tracker = Tracker(summary)
     if len(y) > 3 and rng.random() < 0.15:  # two shards of the data, merged
         half = len(y) // 2
-        shards = [FitSummary.from_fit(X[part], y[part], w0, C, loss) for part in (slice(half), slice(half, None))]
+        shards = [FitSummary.from_fit(form(X[part]), y[part], w0, C, loss) for part in (slice(half), slice(half, None))]
         if not np.array_equal(shards[0].fingerprint, shards[1].fingerprint):
             tracker = Tracker(shards[0])
             tracker.merge(Tracker(shards[1]))
     steps = int(rng.choice([1, 3, 20]))  # the changes come in pieces, by rank-1 updates or at once
     asked = rng.random() < 0.5  # what is kept from one question to the next must hold as well
     for part in np.array_split(np.arange(len(yA)), steps):
-        tracker.add(XA[part], yA[part])
+        tracker.add(form(XA[part]), yA[part])
         if asked:
             tracker.coef_bounds()
     for part in np.array_split(gone, steps):
-        tracker.remove(X[part], y[part])
+        tracker.remove(form(X[part]), y[part])
         if asked:
             tracker.coef_bounds()
     if len(yA) and rng.random() < 0.5:  # there and back again: the streaming factor must not lose its way
@@ -128,22 +150,22 @@ def violations(rng, make, scores):
     X1, y1 = np.vstack([np.delete(X, gone, 0), XA]), np.append(np.delete(y, gone), yA)
     start = solve(X1, y1, C, loss, w0, tol=1e-8 * (1 + np.abs(X).max()))
     truth, off = naive.optimum_long(X1, y1, C, loss, start)
-    tracker.refine(X1, y1, int(rng.integers(1, 4)))
+    tracker.refine(form(X1), y1, int(rng.integers(1, 4)))
     typical = np.maximum(np.abs(X).max(axis=0), 1e-6)
     E = np.vstack([np.eye(len(w0)), np.zeros((1, len(w0))), rng.normal(size=(scores, len(w0))) * typical, X[:5]])
     found, checked = 0, 0
     levels = LEVELS if tracker.summary.matrices else ("sphere", "smooth-sphere", "newton")
     for level in levels:
-        lower, upper, info = tracker.bounds(E, level)
+        lower, upper, info = tracker.bounds(form(E), level)
         assert np.all(np.isfinite(lower) & np.isfinite(upper)), info
         found += outside(lower, upper, E, (X1, y1, C, loss), truth, off).sum()
         checked += len(E)
-    lower, upper, _ = tracker.segment(E, X1, y1)
+    lower, upper, _ = tracker.segment(form(E), form(X1), y1)
     found += outside(lower, upper, E, (X1, y1, C, loss), truth, off).sum()
     found += sum(gap_outside(tracker, X1, y1, C, loss, truth, level) for level in (*levels, "auto"))
     if make is hostile_run and tracker.summary.matrices and len(y) > 1 and rng.random() < 0.3:
         i = int(rng.integers(len(y)))
-        lower, upper, _ = loo_certificates(tracker.summary, X, y)
+        lower, upper, _ = loo_certificates(tracker.summary, form(X), y)
         Xi, yi = np.delete(X, i, 0), np.delete(y, i)
         there, off = naive.optimum_long(Xi, yi, C, loss, solve(Xi, yi, C, loss, w0, tol=1e-8 * (1 + np.abs(X).max())))
         found += outside(lower[i : i + 1], upper[i : i + 1], X[i : i + 1], (Xi, yi, C, loss), there, off).sum()

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import losses
-from .curvature import kink_distance, margin_slack, third_derivative
+from .curvature import kink_distance, third_derivative
 from .gradient import margins
-from .kernels import add_outer, quadratic_rows
+from .kernels import add_few, add_outer, quadratic_rows
 from .losses import UNIT
 from .row_store import RowStore
 from .rows import unsigned
@@ -25,19 +25,32 @@ def whiten(fit: FitSummary, rows: Any) -> np.ndarray:
     return np.asarray(rows @ fit.whitener) if sp.issparse(rows) else half_rows(fit.factor.T, rows)
 
 
-def whitened_gram(fit: FitSummary, rows: Any, weights: np.ndarray, T: np.ndarray | None) -> tuple[np.ndarray, float]:
-    """L^-1 (sum_i weights_i x_i x_i') L^-T, weights >= 0, and a bound of its rounding in the order of matrices.
+def add_whitened(
+    fit: FitSummary, total: np.ndarray, rows: Any, weights: np.ndarray, T: np.ndarray | None, sign: int
+) -> tuple[float, float]:
+    """Total (d, d) += sign L^-1 (sum_i weights_i x_i x_i') L^-T, weights >= 0; its trace and a bound of its rounding.
 
-    ``T`` holds L^-1 x_i when that is known; else the sum is made in the coordinates of the rows.
+    ``T`` holds L^-1 x_i when that is known; else the sum is made in the coordinates of the rows. The bound is in the
+    order of symmetric matrices.
     """
     m, d = rows.shape
     if T is not None:
-        white = losses.weighted_gram(T, weights)
-        return white, 8 * UNIT * (m + d + 8) * float(np.trace(white))
-    plain = gram_of(rows, weights)
-    # |sum_i weights_i x_ij x_ik| <= s_j s_k with s the root of its diagonal.
-    reach = float(np.sqrt(np.diag(plain)) @ fit.inverse_root)
-    return whiten(fit, whiten(fit, plain).T), 8 * UNIT * (m + 2 * d + 8) * reach * reach
+        trace = float(weights @ np.einsum("ij,ij->i", T, T))
+        if m <= 8:
+            add_few(np.ascontiguousarray(T), sign * weights, total)
+            return trace, 8 * UNIT * (m + d + 8) * trace
+        white, dust = losses.weighted_gram(T, weights), 8 * UNIT * (m + d + 8) * trace
+    else:
+        plain = gram_of(rows, weights)
+        # |sum_i weights_i x_ij x_ik| <= s_j s_k with s the root of its diagonal.
+        reach = float(np.sqrt(np.diag(plain)) @ fit.inverse_root)
+        white = whiten(fit, whiten(fit, plain).T)
+        trace, dust = float(np.trace(white)), 8 * UNIT * (m + 2 * d + 8) * reach * reach
+    if sign > 0:
+        total += white
+    else:
+        total -= white
+    return trace, dust
 
 
 def gram_of(rows: Any, weights: np.ndarray) -> np.ndarray:
@@ -76,20 +89,20 @@ class AddedRows:
         """The signed rows, (n, d), dense or CSR."""
         return np.zeros((0, self._fit.d)) if self.store is None else self.store.rows
 
-    def extend(self, keys: list[bytes], rows: Any, z: np.ndarray) -> None:
-        """Take rows with their margins at w0."""
+    def extend(self, keys: list[bytes], rows: Any, z: np.ndarray, slack: np.ndarray) -> None:
+        """Take rows with their margins at w0, off by at most ``slack``."""
         if self.store is None or not self.store.n:
             self.store = RowStore(self._fit.d, sp.issparse(rows), 3)
         T = self._white(rows)
         if T is None:
-            inside, slack = np.empty(len(z)), margins(rows, self._fit.inverse_root, np.ones(len(z)))[1]
+            inside, wide = np.empty(len(z)), margins(rows, self._fit.inverse_root, np.ones(len(z)))[1]
             quadratic_rows(unsigned(rows.indptr), unsigned(rows.indices), rows.data, self._fit.inverse, inside)
             # What rounding can do to x.M^-1 x is measured in the length that cannot cancel.
-            slack *= slack * (4 * self._fit.eps + 32 * UNIT * (self._fit.d + 8))
-            q = np.sqrt(np.maximum(inside, 0.0) + slack)
+            rough = 4 * self._fit.eps + 32 * UNIT * (self._fit.d + 8)
+            q = np.sqrt(np.maximum(inside, 0.0) + rough * wide * wide)
         else:
             q = np.sqrt(np.einsum("ij,ij->i", T, T)) * self._fit.safety
-        numbers = np.stack([z, margin_slack(rows, self._fit.w0), q], axis=1)
+        numbers = np.stack([z, slack, q], axis=1)
         self.store.add(keys, rows, numbers)
         self._accumulate(rows, numbers, T, 1)
 
@@ -115,16 +128,12 @@ class AddedRows:
             self._sums, self._dust = [], 0.0
             return
         z, slack, q = numbers.T
-        for which, weights in enumerate((third_derivative(z, slack) * q, q * q / 8)):
-            part, dust = whitened_gram(self._fit, rows, weights, T)
-            if len(self._sums) == which:
-                self._sums.append(part)
-            elif sign > 0:
-                self._sums[which] += part
-            else:
-                self._sums[which] -= part
+        if not self._sums:
+            self._sums = list(np.zeros((2, self._fit.d, self._fit.d)))
+        for total, weights in zip(self._sums, (third_derivative(z, slack) * q, q * q / 8), strict=True):
+            _, dust = add_whitened(self._fit, total, rows, weights, T, sign)
             # What rounding may leave in the sums after any number of additions and removals.
-            self._dust += dust + 2 * UNIT * float(np.trace(self._sums[which]))
+            self._dust += dust + 2 * UNIT * float(np.trace(total))
 
     def constants(self, enough: float) -> tuple[float, float]:
         """m3 and m4 of the logistic loss over the added rows; a looser m3 or m4 will do when at most ``enough``."""
@@ -146,6 +155,10 @@ class AddedRows:
         if not len(near):
             return 0.0
         weights = np.full(len(near), 2.0) if pointwise else 2 * (1 - tau[near] / rho)
+        q = self.store.numbers[near, 2]
+        trace = float(weights @ (q * q)) * (1 + 1e-9)
+        if trace <= enough:
+            return trace
         T = whiten(self._fit, self.store.take(near))
         return losses.largest_eigenvalue(T, weights, enough) * self._fit.safety
 

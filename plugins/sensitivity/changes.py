@@ -73,7 +73,7 @@ class ChangedData:
             self._added_norm += losses.square_sum(fresh) * (1 + 1e-9) if new else 0.0
             return
         if new:
-            self._metric.add(new, fresh, change.z[~back])
+            self._metric.add(new, fresh, change.z[~back], change.z_error[~back])
         if returned:
             assert self._removed_rows is not None
             self._removed_rows.pop(returned)

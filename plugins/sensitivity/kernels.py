@@ -155,6 +155,32 @@ def add_outer(indptr, indices, data, weights, A):
 
 
 @kernel
+def is_canonical(indptr, indices):
+    """Whether the indices of every CSR row increase: all places where they do not are beginnings of rows."""
+    falls, starts = 0, 0
+    for k in range(1, len(indices)):
+        falls += indices[k] <= indices[k - 1]
+    for i in range(1, len(indptr) - 1):
+        k = indptr[i]
+        # Rows without an entry begin where the next one does.
+        if indptr[i - 1] < k < len(indices):
+            starts += indices[k] <= indices[k - 1]
+    return falls == starts
+
+
+@kernel
+def add_few(rows, weights, A):
+    """A (d, d) += sum_i weights_i x_i x_i' for a few rows (m, d)."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            p = weights[i] * rows[i, j]
+            if p != 0.0:
+                for k in range(rows.shape[1]):
+                    A[j, k] += p * rows[i, k]
+    return 0
+
+
+@kernel
 def gather_rows(place, indptr, index, value, out_index, out_value):
     """CSR rows, indptr (n + 1,), out of stored ones: row i has place[i] = (start, length) in index and value."""
     for i in range(place.shape[0]):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from .kernels import gather_rows
+from .kernels import gather_rows, is_canonical
 
 UNIT = 2.0**-53
 LOSSES = ("logistic", "squared_hinge")
@@ -74,9 +74,12 @@ def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]
     # The sum tells nearly always, in a third of the time.
     if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise ValueError("X holds NaN or infinity")
-    if sp.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
+    if sp.issparse(rows):
+        if is_canonical(rows.indptr, rows.indices):
+            rows.has_canonical_format = True
+        else:
+            rows = rows.copy()
+            rows.sum_duplicates()
     return rows, labels
 
 
@@ -105,7 +108,9 @@ def taken(X: Any, chosen: np.ndarray) -> Any:
     if not sp.issparse(X):
         return X[chosen]
     places = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-    place = np.stack([X.indptr[places], X.indptr[places + 1] - X.indptr[places]], axis=1).astype(np.int64)
+    place = np.empty((len(places), 2), dtype=np.int64)
+    place[:, 0] = X.indptr[places]
+    np.subtract(X.indptr[places + 1], place[:, 0], out=place[:, 1])
     return gathered(place, X.indices, X.data, X.shape[1])
 
 

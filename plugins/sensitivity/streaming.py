@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import losses
-from .added import AddedRows, gram_of, whiten, whitened_gram
+from .added import AddedRows, add_whitened, gram_of, whiten
 from .kernels import add_outer, change_factor
 from .losses import UNIT
 from .rows import unsigned
@@ -40,9 +40,9 @@ class HessianMetric:
         self._answer: dict[str, Any] | None = None
         self._spectrum: tuple[np.ndarray, np.ndarray] | None = None
 
-    def add(self, keys: list[bytes], rows: Any, z: np.ndarray) -> None:
-        """New rows (m, d), dense or CSR, joined the data."""
-        self.added.extend(keys, rows, z)
+    def add(self, keys: list[bytes], rows: Any, z: np.ndarray, slack: np.ndarray) -> None:
+        """New rows (m, d), dense or CSR, joined the data; their margins at w0 are z -+ slack."""
+        self.added.extend(keys, rows, z, slack)
         self.added_norm += losses.square_sum(rows) * (1 + 1e-12)
         self._change(rows, losses.curvature(self.summary.loss, z), True)
 
@@ -58,12 +58,10 @@ class HessianMetric:
         weights = losses.curvature(self.summary.loss, z)
         self._change(rows, weights, back)
         T = whiten(self.summary, rows) if rows.shape[0] <= 2 * self.summary.d else None
-        white, dust = whitened_gram(self.summary, rows, weights, T)
         if self._lost is None:
-            self._lost = -white if back else white
-        else:
-            self._lost += -white if back else white
-        self._lost_size += float(np.trace(white)) * (1 + 1e-9)
+            self._lost = np.zeros((self.summary.d, self.summary.d))
+        trace, dust = add_whitened(self.summary, self._lost, rows, weights, T, -1 if back else 1)
+        self._lost_size += trace * (1 + 1e-9)
         self._lost_dust += dust
 
     def _change(self, rows: Any, weights: np.ndarray, add: bool) -> None:

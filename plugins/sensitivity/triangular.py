@@ -40,7 +40,7 @@ def inverse_diagonal(R: np.ndarray) -> np.ndarray:
 def _inverse(L: np.ndarray) -> np.ndarray:
     """L^-1 (d, d), Fortran-ordered with zeros above, by halves: a matrix product does most of it, in half the time."""
     d = len(L)
-    if d <= 64:
+    if d <= 96:
         return np.asarray(dtrtri(L, lower=1)[0])
     h = d // 2
     out = np.zeros((d, d), order="F")
