@@ -138,12 +138,13 @@ class Schema:
         A name is looked up in `index` once and kept in an array, which costs a tenth of the dict. The array ends
         where it would be mostly empty: names beyond are looked up anew.
         """
-        if len(self._columns) and names.max(initial=0) < len(self._columns):
-            found = self._columns[names]
+        table = self._columns  # another thread that predicts may replace it
+        if len(table) and names.max(initial=0) < len(table):
+            found = table[names]
         else:
             found = np.full(len(names), -1)
-            within = names < len(self._columns)
-            found[within] = self._columns[names[within]]
+            within = names < len(table)
+            found[within] = table[names[within]]
         missing = np.flatnonzero(found < 0)
         if len(missing):
             some, which = np.unique(names[missing], return_inverse=True)
@@ -152,10 +153,11 @@ class Schema:
             keep = (columns >= 0) & (some < 32 * len(self.names))
             if keep.any():
                 last = int(some[keep][-1])
-                if last >= len(self._columns):
-                    room = np.full(max(last + 1, 2 * len(self._columns)) - len(self._columns), -1)
-                    self._columns = np.concatenate((self._columns, room))
-                self._columns[some[keep]] = columns[keep]
+                if last >= len(table):
+                    room = np.full(max(last + 1, 2 * len(table)) - len(table), -1)
+                    table = np.concatenate((table, room))
+                table[some[keep]] = columns[keep]
+                self._columns = table
         return found
 
     def pack_valid(self, x: Mapping[Any, Any], row: np.ndarray) -> None:
