@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import interval_kkt, interval_solve, odm_intervals, odm_kernel
+from onlinekit_plugins.id_odm.classifier import ODMClassifier
 from onlinekit_plugins.id_odm.engine import Engine
-from onlinekit_plugins.id_odm.kernels import LINEAR, NOISE, RBF, SIZE
+from onlinekit_plugins.id_odm.kernels import LINEAR, MEMBER, NOISE, RBF, SIZE, WAITING, T
+from onlinekit_plugins.id_odm.packed_kernels import unpack
 from onlinekit_plugins.id_odm.primal import PrimalEngine
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "id_odm.json").read_text())["cases"]
@@ -376,3 +378,56 @@ def test_primal_and_dual_agree():
         engine.update(X[:0], *intervals([], 0.1, 50.0), slots[::4])
     assert np.abs(dual.decision(X) - primal.decision(X)).max() < 1e-9
     assert dual.objective() == pytest.approx(primal.objective(), rel=1e-9)
+
+
+def test_terms_of_the_inverse_wait_in_large_models():
+    # From 512 members of S on, changes of P are collected: everything must see P with them.
+    rng = np.random.default_rng(14)
+    X, y = random_rows(rng, {}, 700, 4)
+    store = Store(RBF, 4, 0.5, outputs=2)
+
+    def sides(at):
+        one, two = intervals(y[at], 0.01, 1.0), intervals(-y[at], 0.05, 1.0)
+        return np.concatenate((one[0], two[0])), np.concatenate((one[1], two[1])), one[2]
+
+    slots = store.update(X[:600], *sides(slice(600))).tolist()
+    e, waited = store.engine, 0
+    for t in range(600, 640):
+        slots.append(int(store.update(X[t : t + 1], *sides(slice(t, t + 1)), [slots.pop(0)])[0]))
+        waited += int((e.C[:, WAITING] > 0).all())
+        assert e.kkt() <= 1e-9
+    assert e.C[:, SIZE].min() > 512 and waited > 10 and (e.C[:, WAITING] > 0).any()
+    store.check()
+    K, loo, at = e.K[: e.top, : e.top], e.loo(), e.live()
+    for c in range(2):  # the diagonal of the inverse
+        S = e.M[c, MEMBER, : int(e.C[c, SIZE])]
+        inverse = np.linalg.inv(K[np.ix_(S, S)] + 1.0 * np.eye(len(S)))
+        b = e.coef()[c, S]
+        assert np.abs(loo[c, S] - (e.V[c, T, S] - b / inverse.diagonal())).max() <= 1e-9
+    twin = Engine.from_state(pickle.loads(pickle.dumps(e.get_state())))
+    for engine in (e, twin):
+        lo, hi, il = sides(np.arange(3))
+        engine.retarget(at[:3], -hi, -lo, il)
+        engine.update(X[640:641], *sides(slice(640, 641)), at[10:11])
+    assert np.array_equal(e.coef(), twin.coef()) and e.kkt() <= 1e-9
+    assert e.C[:, WAITING].any() and all(U.any() for U in e.U)
+    e.fold()
+    assert not e.C[:, WAITING].any() and not any(U.any() for U in e.U)
+    for c in range(2):
+        S, P = e.M[c, MEMBER, : int(e.C[c, SIZE])], np.zeros((int(e.C[c, SIZE]),) * 2)
+        unpack(e.P[c], P)
+        assert np.abs(P @ (e.K[np.ix_(S, S)] + 1.0 * np.eye(len(S))) - np.eye(len(S))).max() <= 1e-9
+    e.update(X[:0], *sides(slice(0, 0)), e.live())
+    assert e.n == 0 and not any(U.any() for U in e.U) and not any(P.any() for P in e.P)
+
+
+def test_an_explicit_deletion_leaves_nothing_waiting():
+    rng = np.random.default_rng(15)
+    X, y = random_rows(rng, {}, 620, 4)
+    model = ODMClassifier(gamma=0.5, theta=0.01, window=600)
+    model.update_many(X[:600], y[:600] > 0, keys=range(600))
+    for t in range(600, 620):
+        model.learn_one(dict(enumerate(X[t])), y[t] > 0, key=t)
+    assert model._engine.C[0, WAITING] > 0
+    model.unlearn(300)
+    assert model._engine.C[0, WAITING] == 0 and not model._engine.U[0].any() and model.kkt_residual() <= 1e-9

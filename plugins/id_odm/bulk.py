@@ -18,6 +18,7 @@ class BulkSolver:
     M: np.ndarray
     C: np.ndarray
     P: list[np.ndarray]
+    U: list[np.ndarray]
     top: int
     tol: float
 
@@ -39,6 +40,7 @@ class BulkSolver:
         if factor is not None:
             inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
             packed.pack(inverse.T, self.P[c])
+        self.P[c][s * (s + 1) // 2 :] = 0.0
         V[k.B, : self.top] = 0.0
         V[k.B, members] = z
         V[k.LAST, : self.top] = -np.inf
@@ -46,6 +48,8 @@ class BulkSolver:
         M[k.MEMBER, :s] = members
         M[k.POS, : self.top] = -1
         M[k.POS, members] = np.arange(s)
+        self.U[c][:] = 0.0
+        C[k.WAITING] = 0.0
         C[k.SIZE], C[k.PATH], C[k.GAP], C[k.SINCE], C[k.FOUND] = s, 0.0, 0.0, 0.0, 0.0
         C[k.REBUILDS] += 1.0
 

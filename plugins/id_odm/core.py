@@ -189,6 +189,8 @@ class ExactCore(ScaledRows):
             self._build(self._rows())
             self._drop_targets()
             raise
+        if gone and isinstance(self._engine, Engine):
+            self._engine.fold()
         for handle in dropped if self.standardize else []:
             watch(self._raw[handle], self._base)  # a later replay starts where the window starts
         for handle in leaving:

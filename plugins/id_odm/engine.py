@@ -28,7 +28,7 @@ from onlinekit_plugins.id_odm import packed_kernels as packed
 from onlinekit_plugins.id_odm import resolve_kernels as rk
 from onlinekit_plugins.id_odm import sample_kernels as one
 from onlinekit_plugins.id_odm.bulk import BulkSolver
-from onlinekit_plugins.id_odm.exchange_kernels import NO_ROOM, exchange
+from onlinekit_plugins.id_odm.exchange_kernels import exchange, flush
 from onlinekit_plugins.id_odm.fallback import descend
 from onlinekit_plugins.id_odm.loo import left_out_exactly, without
 from onlinekit_plugins.id_odm.memory import announce, fits
@@ -67,6 +67,8 @@ class Engine(BulkSolver):
         self.M = np.zeros((outputs, 3, START), dtype=np.int64)
         self.C = np.zeros((outputs, k.C_SIZE))
         self.P = [np.zeros(START * (START + 1) // 2) for _ in range(outputs)]
+        self.U = [np.zeros((k.ROOM, START)) for _ in range(outputs)]
+        self.sign = np.zeros((outputs, k.ROOM))
 
     # -- sizes ---------------------------------------------------------------------------------------------
 
@@ -84,7 +86,7 @@ class Engine(BulkSolver):
 
     def bytes_needed(self, n: int) -> int:
         """Bytes that n samples take at the peak: K, P of every output, X, and the workspace of a rebuild."""
-        return 8 * n * (2 * n + self.X.shape[1] + self.outputs * (n // 2 + k.V_ROWS + 3))
+        return 8 * n * (2 * n + self.X.shape[1] + self.outputs * (n // 2 + k.V_ROWS + 3 + k.ROOM))
 
     def live(self) -> np.ndarray:
         """The slots of the stored samples, ascending."""
@@ -109,6 +111,7 @@ class Engine(BulkSolver):
             used = self._size(c) * (self._size(c) + 1) // 2
             P.append(np.zeros(size * (size + 1) // 2))
             P[c][:used] = self.P[c][:used]
+            self.U[c] = np.concatenate((self.U[c], np.zeros((k.ROOM, size - old))), axis=1)
         self.X, self.K, self.alive, self.V, self.M, self.P = X, K, alive, V, M, P
 
     def widen(self, dim: int) -> None:
@@ -121,6 +124,15 @@ class Engine(BulkSolver):
 
     def _size(self, c: int) -> int:
         return int(self.C[c, k.SIZE])
+
+    def _arrays(self, c: int) -> tuple[Any, ...]:
+        """What the kernels of one output take first."""
+        return self.K, self.P[c], self.V[c], self.M[c], self.C[c], self.U[c], self.sign[c]
+
+    def fold(self) -> None:
+        """Put the terms that wait into P, so that nothing of a deleted sample is left in parts of the sum."""
+        for c in range(self.outputs):
+            flush(self.P[c], self.C[c], self.U[c], self.sign[c])
 
     def _kernel(self) -> tuple[int, float, float]:
         return self.kind, self.gamma, self.coef0
@@ -181,16 +193,17 @@ class Engine(BulkSolver):
         if self.n == 0:  # nothing of the past remains, not even the order of the slots
             self.top, self.free = 0, []
             self.C[:, : k.EXCHANGES] = 0.0
+            self.fold()
         return slots
 
     def retarget(self, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
         """Give stored samples (m,) other intervals (outputs, m) and inverse weights (m,), in one resolve."""
         for c in range(self.outputs):
-            V, M, C, P = self.V[c], self.M[c], self.C[c], self.P[c]
+            K, *rest = self._arrays(c)
             for a, slot in enumerate(slots.tolist()):
-                if not one.retarget(P, V, M, C, *NO_ROOM, slot, lo[c, a], hi[c, a], il[a]):
-                    exchange(self.K, P, V, M, C, self.top, slots[a : a + 1], NONE, NONE, *NO_ROOM)
-                    one.retarget(P, V, M, C, *NO_ROOM, slot, lo[c, a], hi[c, a], il[a])
+                if not one.retarget(*rest, slot, lo[c, a], hi[c, a], il[a]):
+                    exchange(K, *rest, self.top, slots[a : a + 1], NONE, NONE)
+                    one.retarget(*rest, slot, lo[c, a], hi[c, a], il[a])
             self._solve(c, NONE)
 
     def rescale(self, gamma: float) -> None:
@@ -214,18 +227,22 @@ class Engine(BulkSolver):
         one.admit(V[0], M[0], self.K, self.live(), lo, hi, il)
         self.V, self.M, self.C = np.concatenate((self.V, V)), np.concatenate((self.M, M)), np.concatenate((self.C, C))
         self.P.append(P)
+        self.U.append(np.zeros((k.ROOM, size)))
+        self.sign = np.concatenate((self.sign, np.zeros((1, k.ROOM))))
         self._bulk(self.outputs - 1, NONE)
         self._solve(self.outputs - 1, NONE)
 
     def drop_output(self, c: int) -> None:
         """Output c goes; later ones move up."""
-        self.V, self.M, self.C = (np.delete(array, c, axis=0) for array in (self.V, self.M, self.C))
-        del self.P[c]
+        self.V, self.M, self.C, self.sign = (
+            np.delete(array, c, axis=0) for array in (self.V, self.M, self.C, self.sign)
+        )
+        del self.P[c], self.U[c]
 
     # -- solving -------------------------------------------------------------------------------------------
 
     def _solve(self, c: int, forced: np.ndarray, dying: int = 0) -> None:
-        state = self.K, self.P[c], self.V[c], self.M[c], self.C[c], self.top
+        state = *self._arrays(c), self.top
         stalls = -1 if self.force == "fallback" else rk.STALLS
         tol, falls, rebuilds = self.tol, 0, 0
         while rebuilds < 5:
@@ -267,7 +284,7 @@ class Engine(BulkSolver):
         for c in range(self.outputs):
             idle = np.flatnonzero(self.M[c, k.STATUS, :top] == k.IDLE)
             out[c, idle] = self.K[idle, :top] @ self.V[c, k.B, :top]
-            one.left_out(self.P[c], self.V[c], self.M[c], self.C[c], self.top, out[c])
+            one.left_out(*self._arrays(c)[1:], out[c])
         return out
 
     def exact_loo(self) -> np.ndarray:
@@ -328,6 +345,8 @@ class Engine(BulkSolver):
             "M": self.M[:, :, :top].copy(),
             "C": self.C.copy(),
             "P": [self.P[c][: s * (s + 1) // 2].copy() for c, s in enumerate(sizes)],
+            "U": [self.U[c][: int(self.C[c, k.WAITING]), :s].copy() for c, s in enumerate(sizes)],
+            "sign": self.sign.copy(),
         }
 
     @classmethod
@@ -342,6 +361,8 @@ class Engine(BulkSolver):
         packed.unpack(state["K"], engine.K[:top, :top])
         engine.alive[:top], engine.V[:, :, :top] = state["alive"], state["V"]
         engine.M[:, :, :top], engine.C = state["M"], state["C"].copy()
-        for c, P in enumerate(state["P"]):
+        engine.sign = state["sign"].copy()
+        for c, (P, U) in enumerate(zip(state["P"], state["U"], strict=True)):
             engine.P[c][: len(P)] = P
+            engine.U[c][: U.shape[0], : U.shape[1]] = U
         return engine

@@ -24,6 +24,7 @@ from onlinekit_plugins.id_odm.kernels import (
     MEMBER,
     PATH,
     POS,
+    ROOM,
     SIZE,
     SPAN,
     STATUS,
@@ -35,7 +36,6 @@ from onlinekit_plugins.id_odm.kernels import (
 from onlinekit_plugins.id_odm.packed_kernels import add, backward, column, dot, factor, forward, rank, solve, times
 
 RESIDUAL = 1e-10  # of Q z = t, before `_polish`
-NO_ROOM = np.empty((0, 0)), np.empty(0)  # of `exchange` on its own: each block is a pass over P
 BLOCK = 32  # more leave or enter in several blocks, so that the block's vectors stay in the cache
 
 
@@ -52,15 +52,14 @@ def walked(C: np.ndarray, energy: float, part: float, size: float) -> None:
 
 @kernel
 def flush(P: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray) -> None:
-    """P += the terms that wait in U, in one pass."""
+    """P += the terms that wait in U, in one pass; U is zero but for those that wait."""
     s, waiting = int(C[SIZE]), int(C[WAITING])
-    terms = (waiting + 3) // 4 * 4
-    for a in range(waiting, terms):
-        sign[a] = 0.0
-        for i in range(s):
-            U[a, i] = 0.0
-    rank(P, s, U, sign, terms)
-    C[WAITING] = 0.0
+    if waiting > 0:
+        rank(P, s, U, sign, (waiting + 3) // 4 * 4)
+        for a in range(waiting):
+            for i in range(s):
+                U[a, i] = 0.0
+        C[WAITING] = 0.0
 
 
 @kernel
@@ -73,11 +72,21 @@ def _column(P: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray, p: in
 
 
 @kernel
+def diagonal(P: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray, p: int) -> float:
+    """Entry (p, p) of P with the terms that wait in U."""
+    value = P[p * (p + 1) // 2 + p]
+    for a in range(int(C[WAITING])):
+        value += sign[a] * U[a, p] * U[a, p]
+    return value
+
+
+@kernel
 def _remove(P: np.ndarray, M: np.ndarray, U: np.ndarray, waiting: int, s: int, p: int) -> None:
     """Position p leaves S and P: the last one takes its place."""
     last = s - 1
     for a in range(waiting):
         U[a, p] = U[a, last]
+        U[a, last] = 0.0
     row, to = last * (last + 1) // 2, p * (p + 1) // 2
     M[POS, M[MEMBER, p]] = -1
     if p != last:
@@ -119,15 +128,15 @@ def shift(
 
 @kernel
 def exchange(
-    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
-    leaving: np.ndarray, entering: np.ndarray, sides: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    top: int, leaving: np.ndarray, entering: np.ndarray, sides: np.ndarray,
 ) -> None:  # fmt: skip
     """Slots `leaving` (nl,) leave S and `entering` (ne,) enter it at `sides` (ne,), BLOCK at a time.
 
     V[F] must be fresh for those that enter. Leaving D: g = P_DD^-1 z_D, z -= P_:D g, P -= P_:D P_DD^-1 P_D:.
     Entering E: q = K_SE, v = P q, Sigma = K_EE + diag(il_E) - q'v, z_E = Sigma^-1 (t_E - q'z), z -= v z_E,
-    P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added. The terms of P wait in U (room, >= top) with their
-    signs (room,), room a multiple of 4 or 0, so that several exchanges take one pass: `flush` before P is used alone.
+    P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added. Terms that U has room for wait there, so that several
+    exchanges take one pass over P.
     """
     nl, ne = leaving.shape[0], entering.shape[0]
     for begin in range(0, max(nl, ne), BLOCK):
@@ -191,9 +200,9 @@ def exchange(
                 size += abs(x[e])
                 add(z, s, -x[e], work[r + e])
             forward(LE, work[r : r + m], s)
-        if C[WAITING] + r + m > U.shape[0]:
+        if C[WAITING] + r + m > ROOM:
             flush(P, C, U, sign)
-        if r + m > U.shape[0]:
+        if r + m > ROOM:
             signs = np.ones(terms)
             signs[:r] = -1.0
             rank(P, s, work, signs, terms)
@@ -204,9 +213,6 @@ def exchange(
                 for i in range(s):
                     U[term, i] = work[a, i]
                 C[WAITING] += 1.0
-        for a in range(int(C[WAITING])):
-            for e in range(m):
-                U[a, s + e] = 0.0
         if m > 0:
             backward(LE, work[r : r + m], s)
             unit, at = np.empty(m), s * (s + 1) // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlinekit_plugins.id_odm import kernels as k
-from onlinekit_plugins.id_odm.exchange_kernels import NO_ROOM, exchange
+from onlinekit_plugins.id_odm.exchange_kernels import exchange
 from onlinekit_plugins.id_odm.resolve_kernels import evaluate, outside
 
 ROUNDS = 500
@@ -13,7 +13,8 @@ NONE = np.empty(0, dtype=np.int64)
 
 
 def descend(
-    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float
+    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    top: int, tol: float,
 ) -> bool:  # fmt: skip
     """Dual active-set method: the dual objective falls from round to round, so no active set comes twice.
 
@@ -29,22 +30,22 @@ def descend(
             z, il = V[k.B, members], V[k.IL, members]
             if not np.isfinite(z).all():
                 return False  # P has lost all its digits and must be built anew
-            sign = np.where(M[k.STATUS, members] == k.AT_LO, 1.0, -1.0)
+            way = np.where(M[k.STATUS, members] == k.AT_LO, 1.0, -1.0)
             loose = V[k.LO, members] != V[k.HI, members]  # at lo = hi both signs are right
             if start:
-                b[members] = np.where(loose & (sign * z < 0.0), 0.0, z)
+                b[members] = np.where(loose & (way * z < 0.0), 0.0, z)
                 start = False
-            wrong = np.flatnonzero(loose & (sign * z < 0.0) & (-sign * z * il > tol))
+            wrong = np.flatnonzero(loose & (way * z < 0.0) & (-way * z * il > tol))
             if not len(wrong):
                 b[members] = z
                 break
-            have = np.maximum((sign * b[members])[wrong], 0.0)
-            ratio = have / (have - (sign * z)[wrong])
+            have = np.maximum((way * b[members])[wrong], 0.0)
+            ratio = have / (have - (way * z)[wrong])
             first = int(ratio.argmin())
             b[members] += ratio[first] * (z - b[members])
             blocker = members[wrong[first : first + 1]]
             b[blocker] = 0.0
-            exchange(K, P, V, M, C, top, blocker, NONE, NONE, *NO_ROOM)
+            exchange(K, P, V, M, C, U, sign, top, blocker, NONE, NONE)
         found = outside(K, V, M, C, top, tol, slots, sides)
         if found == 0:
             return True
@@ -53,5 +54,5 @@ def descend(
             value = evaluate(K, V, C, top, j)
             if value < V[k.LO, j] - tol if low else value > V[k.HI, j] + tol:
                 b[j] = 0.0
-                exchange(K, P, V, M, C, top, NONE, slots[a : a + 1], sides[a : a + 1], *NO_ROOM)
+                exchange(K, P, V, M, C, U, sign, top, NONE, slots[a : a + 1], sides[a : a + 1])
     return False

@@ -6,7 +6,8 @@ Samples live in slots 0..top-1; a free slot holds zeros.
 - V (rows, capacity), one for each output: the slot vectors named below
 - M (3, capacity): MEMBER = slots of the active set S in its order, POS = position in S, STATUS
 - C (16,): sizes, path length and counts of one output
-- P (capacity (capacity + 1) / 2,): lower triangle of (K_SS + diag(il))^-1 in the order of S, row i at i (i + 1) / 2
+- P (capacity (capacity + 1) / 2,), U (ROOM, capacity), sign (ROOM,): P + sum_a sign_a u_a u_a' over the terms that wait
+  is (K_SS + diag(il))^-1 in the order of S; P is its lower triangle, row i at i (i + 1) / 2
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ MEMBER, POS, STATUS = range(3)
 FREE, IDLE, AT_LO, AT_HI = range(4)  # IDLE: set C (inside its interval); AT_LO, AT_HI: set S, b > 0 and b < 0
 SIZE, PATH, GAP, SINCE, TURN, FOUND, NOISE, EXCHANGES, BLOCKS, REFINEMENTS, REBUILDS, FALLBACKS, EVALUATIONS = range(13)
 SPAN = 13  # sum of |db| since the residual was last looked at
-WAITING = 14  # terms of P that wait for a pass; 0 but within a resolve
+WAITING = 14  # terms of P that wait for a pass
 C_SIZE = 16
+ROOM = 16  # terms that can wait, a multiple of 4
 
 
 @kernel(fastmath=FAST)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit_plugins.id_odm.exchange_kernels import RESIDUAL
+from onlinekit_plugins.id_odm.exchange_kernels import RESIDUAL, flush
 from onlinekit_plugins.id_odm.kernels import (
     FOUND,
     GAP,
@@ -50,7 +50,10 @@ def _lengthen(C: np.ndarray, worst: float) -> int:
 
 
 @kernel
-def polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, tol: float) -> int:
+def polish(
+    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    top: int, tol: float,
+) -> int:  # fmt: skip
     """Keep Q z = t: some rows after each resolve, at times all; refinement z += P (t - Q z) above tol / 2.
 
     0: z stays, 1: z was refined (look at feasibility again), 2: P is stale.
@@ -99,6 +102,7 @@ def polish(K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.nda
         if worst > 0.5 * before:
             C[FOUND], C[SINCE], C[GAP] = worst, 0.0, 1.0
             return 1 if worst <= 50.0 * enough else 2
+        flush(P, C, U, sign)
         times(P, s, r, z)
         energy = 0.0
         for p in range(s):

@@ -36,7 +36,7 @@ from onlinekit_plugins.id_odm.polish_kernels import polish
 # What resolve says: done, P must be built anew, no progress within the bound, `fallback` must go on
 SOLVED, STALE, LOST, STALLED = range(4)
 STALLS = 3
-ROOM = 16  # terms of P that wait for one pass
+LARGE = 512  # members of S, from which on a pass over P costs more than to carry terms along
 
 
 @kernel
@@ -89,8 +89,8 @@ def crossed(V: np.ndarray, M: np.ndarray, j: int, tol: float) -> bool:
 
 @kernel
 def resolve(
-    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int,
-    forced: np.ndarray, dying: int, tol: float, stalls: int,
+    K: np.ndarray, P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray,
+    top: int, forced: np.ndarray, dying: int, tol: float, stalls: int,
 ) -> int:  # fmt: skip
     """The exact minimiser after any change of samples; SOLVED, STALE, LOST or STALLED.
 
@@ -100,7 +100,6 @@ def resolve(
     """
     slots, sides = np.empty(top, np.int64), np.empty(top, np.int64)
     leaving = np.empty(top, np.int64)
-    U, sign = np.empty((ROOM, top)), np.empty(ROOM)
     nl = 0
     for a in range(forced.shape[0]):
         j = forced[a]
@@ -143,16 +142,16 @@ def resolve(
                 else:
                     stalled += 1
                 if stalled > stalls:
-                    flush(P, C, U, sign)
                     return STALLED
             first = False
             if count > 0:
-                exchange(K, P, V, M, C, top, leaving[:nl], slots[:ne], sides[:ne], U, sign)
+                exchange(K, P, V, M, C, U, sign, top, leaving[:nl], slots[:ne], sides[:ne])
                 for a in range(dying):
                     M[STATUS, forced[a]] = FREE
                 continue
-        flush(P, C, U, sign)
-        told = polish(K, P, V, M, C, top, tol)
+        if C[SIZE] < LARGE:
+            flush(P, C, U, sign)
+        told = polish(K, P, V, M, C, U, sign, top, tol)
         if told == 2:
             return STALE
         if told == 0:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onlinekit.jit import kernel
-from onlinekit_plugins.id_odm.exchange_kernels import shift
+from onlinekit_plugins.id_odm.exchange_kernels import diagonal, shift
 from onlinekit_plugins.id_odm.kernels import (
     AT_HI,
     AT_LO,
@@ -41,7 +41,7 @@ def retarget(
         V[LAST, slot] = -np.inf
         return True
     p = M[POS, slot]
-    without = V[T, slot] - V[B, slot] / P[p * (p + 1) // 2 + p]
+    without = V[T, slot] - V[B, slot] / diagonal(P, C, U, sign, p)
     if il != V[IL, slot] or lo <= without <= hi:
         return False
     V[LO, slot], V[HI, slot] = lo, hi
@@ -55,11 +55,13 @@ def retarget(
 
 
 @kernel
-def left_out(P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, top: int, out: np.ndarray) -> None:
-    """out (top,): f at each member of S without it, t_i - z_i / P_ii, exact if no set changes; else untouched."""
+def left_out(
+    P: np.ndarray, V: np.ndarray, M: np.ndarray, C: np.ndarray, U: np.ndarray, sign: np.ndarray, out: np.ndarray
+) -> None:  # fmt: skip
+    """out (>= top,): f at each member of S without it, t_i - z_i / P_ii, exact if no set changes; else untouched."""
     for p in range(int(C[SIZE])):
         j = M[MEMBER, p]
-        out[j] = V[T, j] - V[B, j] / P[p * (p + 1) // 2 + p]
+        out[j] = V[T, j] - V[B, j] / diagonal(P, C, U, sign, p)
 
 
 @kernel
