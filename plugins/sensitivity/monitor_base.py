@@ -8,16 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from onlinekit.monitor import Monitor, Verdict
 from onlinekit.schema import Schema
 
 from . import losses
 from .decide import CRITERIA
-from .monitor_input import key_of, keys_of, matrix_of, sign_of
+from .monitor_input import matrix_of, sign_of
 from .monitor_model import LinearModel
-from .monitor_rows import RowStore
+from .monitor_rows import Row, key_of, parted, row_of, scaled, stacked, widened
 from .monitor_rules import Interval, coefficient_change, flip_share, loss_saved
+from .row_store import RowStore
+from .rows import digests, keys
 from .summary import FitSummary
 from .tracker import Tracker
 
@@ -32,7 +35,8 @@ class SensitivityMonitor(Monitor):
     detector answers another question. The rule gives an interval [certain, possible] of what retraining would
     change; "keep" needs possible <= tolerance, "retrain" needs certain > tolerance. Both are proofs; between
     them the verdict is `unsure`.
-    A feature that comes later gets a spare column, where w0 is 0.
+    A feature that comes later gets a spare column, where w0 is 0. CSR rows stay CSR, and dicts with few of many
+    features are kept so: a row then costs its non-zeros, and beyond 1500 features no (d, d) matrix is made.
     """
 
     wants_window = True
@@ -79,14 +83,15 @@ class SensitivityMonitor(Monitor):
         self._homeless: list[tuple[dict, int]] = []
         self._schema = Schema()
         self._width = 0
+        self._sparse = False
         self._tracker: Tracker | None = None
         # Rows that the tracker has yet to be told of: in a batch they cost it much less than one by one.
-        self._joined: list[np.ndarray] = []
-        self._left: list[np.ndarray] = []
+        self._joined: list[Row] = []
+        self._left: list[Row] = []
         self._net: Counter[bytes] = Counter()
         self._store: RowStore | None = None
         # The reference: (key, row, sign) of the latest samples that joined and are still there.
-        self._latest: deque[tuple[bytes, np.ndarray, int]] = deque(maxlen=self.reference)
+        self._latest: deque[tuple[bytes, Row, int]] = deque(maxlen=self.reference)
         self._memo: Verdict | None = None
 
     # -- samples -------------------------------------------------------------------------------------------
@@ -99,24 +104,14 @@ class SensitivityMonitor(Monitor):
             raise complaint
         return sign_of(y)
 
-    def _row(self, x: Mapping[Any, Any], grow: bool) -> np.ndarray | None:
+    def _row(self, x: Mapping[Any, Any], grow: bool) -> Row | None:
         """x as a row (width,); None when it has features for which there is no column."""
         unknown = self._schema.unknown(x)
-        columns = self._width - self.intercept
-        if unknown and len(self._schema) + len(unknown) > columns:
-            return None
-        row = np.zeros(self._width)
-        if unknown and grow:
-            self._schema.extend(unknown)
-        for name, value in x.items():
-            column = self._schema.index.get(name)
-            if column is None:
+        if unknown:
+            if not grow or len(self._schema) + len(unknown) > self._width - self.intercept:
                 return None
-            # + 0.0 turns -0.0 into 0.0, so that equal rows have equal bytes.
-            row[column] = value + 0.0
-        if self.intercept:
-            row[-1] = 1.0
-        return row
+            self._schema.extend(unknown)
+        return row_of(x, self._schema, self._width, self.intercept, self._sparse)
 
     def update(self, x: Mapping[Any, Any], y: Any) -> None:
         """A sample joined the data: x a dict of numbers, y True/False, 1/0 or +1/-1.
@@ -138,12 +133,12 @@ class SensitivityMonitor(Monitor):
         if row is None:
             self._homeless.append((dict(x), sign))
             return
-        signed = sign * row + 0.0
-        key = key_of(signed)
+        signed = scaled(row, sign)
+        key = key_of(signed, self._width)
         self._joined.append(signed)
         self._net[key] += 1
         if self._store is not None:
-            self._store.add(signed)
+            self._store.add([key], stacked([signed], self._width, self._sparse))
         self._latest.append((key, row, sign))
         if len(self._joined) + len(self._left) >= _BATCH:
             self._settle()
@@ -159,8 +154,8 @@ class SensitivityMonitor(Monitor):
             held.remove((dict(x), sign))
         else:
             assert self._tracker is not None
-            signed = sign * row + 0.0
-            key = key_of(signed)
+            signed = scaled(row, sign)
+            key = key_of(signed, self._width)
             if self._count(key) + self._net[key] < 1:
                 raise ValueError(f"the sample {dict(x)!r:.200} with label {y!r} is not in the data")
             if self._tracker.n1 + len(self._joined) - len(self._left) < 2:
@@ -168,7 +163,7 @@ class SensitivityMonitor(Monitor):
             self._left.append(signed)
             self._net[key] -= 1
             if self._store is not None:
-                self._store.remove(signed)
+                self._store.pop([key])
             for i, (other, _, _) in enumerate(self._latest):
                 if other == key:
                     del self._latest[i]
@@ -189,7 +184,7 @@ class SensitivityMonitor(Monitor):
             return
         for rows, tell in ((self._joined, self._tracker.add), (self._left, self._tracker.remove)):
             if rows:
-                tell(np.array(rows), np.ones(len(rows)))
+                tell(stacked(rows, self._width, self._sparse), np.ones(len(rows)))
         self._joined, self._left, self._net = [], [], Counter()
 
     def rebase(self, X: Any = None, y: Any = None, names: Any = None, model: Any = None) -> None:
@@ -198,7 +193,8 @@ class SensitivityMonitor(Monitor):
         Parameters
         ----------
         X
-            Dicts, a frame, or an array (n, d) with columns `names` (default 0..d-1); None starts without data.
+            Dicts, a frame, or an array (n, d), dense or CSR, with columns `names` (default 0..d-1); None starts without
+            data.
         y
             Labels True/False, 1/0 or +1/-1.
         names
@@ -216,10 +212,7 @@ class SensitivityMonitor(Monitor):
             return
         matrix, columns = matrix_of(X, names)
         signs = np.array([sign_of(label) for label in (y.tolist() if hasattr(y, "tolist") else y)], dtype=float)
-        rows = np.zeros((len(matrix), len(columns) + self.spare + self.intercept))
-        rows[:, : len(columns)] = matrix + 0.0
-        if self.intercept:
-            rows[:, -1] = 1.0
+        rows = widened(matrix, self.spare, self.intercept)
         coef, bias = self._coefficients(model, matrix, signs)
         w0 = np.zeros(rows.shape[1])
         w0[: len(columns)] = coef
@@ -230,16 +223,20 @@ class SensitivityMonitor(Monitor):
         self._schema = Schema(columns)
         self._width = rows.shape[1]
         self._tracker = tracker
+        self._sparse = sp.issparse(rows)
         if self.keeps_rows:
-            self._store = RowStore(signs[:, None] * rows + 0.0)
+            signed = losses.signed_rows(rows, signs)
+            self._store = RowStore(self._width, self._sparse)
+            self._store.add(keys(digests(signed)), signed)
         self._refer(rows[-self.reference :], signs[-self.reference :])
 
-    def _refer(self, rows: np.ndarray, signs: np.ndarray) -> None:
+    def _refer(self, rows: Any, signs: np.ndarray) -> None:
         """Make these rows (m, width) and signs (m,) the reference."""
-        names = keys_of(signs[:, None] * rows + 0.0)
-        self._latest = deque(zip(names, rows.copy(), signs.astype(int).tolist(), strict=True), maxlen=self.reference)
+        rows, _ = losses.checked_rows(rows, signs)
+        names = keys(digests(rows, signs))
+        self._latest = deque(zip(names, parted(rows), signs.astype(int).tolist(), strict=True), maxlen=self.reference)
 
-    def _coefficients(self, model: Any, matrix: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, float]:
+    def _coefficients(self, model: Any, matrix: Any, signs: np.ndarray) -> tuple[np.ndarray, float]:
         if model is None:
             model = self.model().fit(matrix, signs > 0)
         if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
@@ -302,8 +299,8 @@ class SensitivityMonitor(Monitor):
         """The tracker's level that this monitor stands for."""
         raise NotImplementedError
 
-    def _bounds(self, tracker: Any, E: np.ndarray, level: str) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper bounds (k,) of E @ w1 for rows E (k, width)."""
+    def _bounds(self, tracker: Any, E: Any, level: str) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds (k,) of E @ w1 for rows E (k, width), dense or CSR."""
         lower, upper, _ = tracker.bounds(E, level)
         return lower, upper
 
@@ -312,11 +309,12 @@ class SensitivityMonitor(Monitor):
             return tracker.training_gap(level)
         if self.rule == "coefficients":
             used = np.r_[0 : len(self._schema), self._width - self.intercept : self._width]
-            bounds = self._bounds(tracker, np.eye(self._width)[used], level)
+            every = sp.identity(self._width, format="csr") if self._sparse else np.eye(self._width)
+            bounds = self._bounds(tracker, every[used], level)
             return coefficient_change(*bounds, tracker.summary.w0[used])
         if not self._latest:
             return 0.0, math.inf  # nothing to compare on
-        seen = np.array([row for _, row, _ in self._latest])
+        seen = stacked([row for _, row, _ in self._latest], self._width, self._sparse)
         bounds, score0 = self._bounds(tracker, seen, level), seen @ tracker.summary.w0
         if self.rule == "flips":
             return flip_share(*bounds, score0)
@@ -333,9 +331,13 @@ class SensitivityMonitor(Monitor):
         if self._tracker is not None:
             self._tracker._answer()  # brings the factor of the Hessian up to date, as a question would
         state["tracker"] = None if self._tracker is None else self._tracker.__getstate__()
-        state["latest"] = np.array([row for _, row, _ in self._latest]).reshape(len(self._latest), self._width)
+        latest = RowStore(self._width, self._sparse)
+        latest.add(
+            [key for key, _, _ in self._latest], stacked([r for _, r, _ in self._latest], self._width, self._sparse)
+        )
+        state["latest"] = latest.__getstate__()
         state["latest_signs"] = np.array([sign for _, _, sign in self._latest], dtype=np.int64)
-        state["rows"] = None if self._store is None else self._store.rows.copy()
+        state["rows"] = None if self._store is None else self._store.__getstate__()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -347,8 +349,14 @@ class SensitivityMonitor(Monitor):
         if tracker is not None:
             self._tracker = object.__new__(Tracker)
             self._tracker.__setstate__(tracker)
-        self._store = None if rows is None else RowStore(rows)
+        self._store = None if rows is None else _store_of(rows)
         self._memo = None
         self._joined, self._left, self._net = [], [], Counter()
         self.__dict__.update(own)
-        self._refer(latest, signs.astype(float))
+        self._refer(_store_of(latest).rows, signs.astype(float))
+
+
+def _store_of(state: dict[str, Any]) -> RowStore:
+    out = object.__new__(RowStore)
+    out.__setstate__(state)
+    return out

@@ -1,4 +1,4 @@
-"""What a certified monitor is given: labels, rows of data, and the digest of a row."""
+"""What a certified monitor is given: labels and rows of data."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from onlinekit.schema import Schema
 
-from .rows import digests, keys
-
-
-def key_of(signed: np.ndarray) -> bytes:
-    """The digest by which a tracker knows a signed row (d,)."""
-    return keys_of(signed[None, :])[0]
-
-
-def keys_of(signed: np.ndarray) -> list[bytes]:
-    """The digests of signed rows (n, d)."""
-    return keys(digests(signed))
+from .monitor_rows import SPARSE_FEATURES, SPARSE_SHARE, row_of, stacked
 
 
 def sign_of(y: Any) -> int:
@@ -32,10 +23,11 @@ def sign_of(y: Any) -> int:
     raise ValueError(f"label {y!r} is not binary: True/False, 1/0 and +1/-1 are")
 
 
-def matrix_of(X: Any, names: Any) -> tuple[np.ndarray, list[Any]]:
-    """(n, d) float64 and the names of the columns, of a list of dicts, a frame or an array.
+def matrix_of(X: Any, names: Any) -> tuple[Any, list[Any]]:
+    """(n, d) float64 and the names of the columns, of a list of dicts, a frame, an array or CSR rows.
 
-    ValueError or TypeError for a bad value, a wrong number of names or a name twice.
+    CSR rows stay CSR, and dicts with few of many features become CSR. ValueError or TypeError for a bad value, a wrong
+    number of names or a name twice.
     """
     if isinstance(X, list) and (not X or isinstance(X[0], Mapping)):
         schema = Schema(dict.fromkeys(name for x in X for name in x))
@@ -43,11 +35,10 @@ def matrix_of(X: Any, names: Any) -> tuple[np.ndarray, list[Any]]:
             complaint = schema.complaint(x)
             if complaint is not None:
                 raise complaint
-        matrix = np.zeros((len(X), len(schema)))
-        for row, x in zip(matrix, X, strict=True):
-            schema.pack(x, row)
-        return matrix, schema.names
-    matrix = np.asarray(X, dtype=float)
+        d = len(schema)
+        sparse = d >= SPARSE_FEATURES and sum(map(len, X)) <= SPARSE_SHARE * d * len(X)
+        return stacked([row_of(x, schema, d, False, sparse) for x in X], d, sparse), schema.names
+    matrix = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     if matrix.ndim != 2:
         raise ValueError(f"X must have two dimensions, it has {matrix.ndim}")
     if names is None:

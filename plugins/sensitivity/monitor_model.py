@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from river import base
 from scipy.special import expit
 
 from . import losses
+from .monitor_rows import widened
 from .solve import solve
 
 
@@ -50,12 +52,12 @@ class LinearModel(base.Classifier):
         self.classes_ = np.array([False, True])
 
     def fit(self, X: Any, y: Any) -> LinearModel:
-        """Fit rows X (n, d) with labels y (n,), True/False or 1/0; ||gradient|| <= 1e-10."""
-        rows, labels = np.asarray(X, dtype=float), np.asarray(y)
+        """Fit rows X (n, d), dense or CSR, with labels y (n,), True/False or 1/0; ||gradient|| <= 1e-10."""
+        rows, labels = X if sp.issparse(X) else np.asarray(X, dtype=float), np.asarray(y)
         if not np.isin(labels, (0, 1)).all():
             raise ValueError(f"labels must be True/False or 1/0, got {np.unique(labels)[:5].tolist()}")
         if self.intercept:
-            rows = np.hstack([rows, np.ones((len(rows), 1))])
+            rows = widened(rows, 0, True)
         w = solve(rows, labels.astype(bool), self.C, self.loss)
         self.coef_ = w[None, :-1].copy() if self.intercept else w[None, :]
         self.intercept_ = w[-1:].copy() if self.intercept else np.zeros(1)
@@ -75,7 +77,8 @@ class LinearModel(base.Classifier):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores X @ coef + intercept, shape (n,)."""
-        return np.asarray(X, dtype=float) @ self.coef_[0] + self.intercept_[0]
+        rows = X if sp.issparse(X) else np.asarray(X, dtype=float)
+        return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(n, 2): 1 / (1 + exp(-score)) for True; calibrated for the logistic loss only."""

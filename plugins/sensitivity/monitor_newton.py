@@ -94,7 +94,7 @@ class NewtonTest(SensitivityMonitor):
         found, passes = self._change(tracker, level), 0
         while passes < self.passes and not (found[1] <= self.tolerance or found[0] > self.tolerance):
             passes = min(self.passes, max(1, 2 * passes))
-            tracker.refine(rows, np.ones(len(rows)), passes)
+            tracker.refine(rows, np.ones(rows.shape[0]), passes)
             better = self._change(tracker, "newton")
             found = max(found[0], better[0]), min(found[1], better[1])
             level = f"newton with {passes} passes"

@@ -1,63 +1,81 @@
-"""The rows of a window, dense in memory, found and taken out by their contents."""
+"""Single rows of a monitor, dense or sparse, and matrices of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
 import numpy as np
+import scipy.sparse as sp
+
+from onlinekit.schema import Schema
+
+from .rows import digests, keys
+
+# Dicts become CSR rows when there are so many features, and the rows hold so small a share of them.
+SPARSE_FEATURES, SPARSE_SHARE = 64, 0.25
 
 
-class RowStore:
-    """A multiset of rows (n, d): O(d) to add, and to remove one equal row.
+class SparseRow(NamedTuple):
+    """The non-zeros of one row: rising columns (m,) int32 and their values (m,)."""
 
-    Parameters
-    ----------
-    rows
-        The rows to begin with, (n, d).
+    index: np.ndarray
+    value: np.ndarray
 
-    Raises
-    ------
-    ValueError
-        By `remove` of a row that is not there; nothing changed.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> store = RowStore(np.eye(2))
-    >>> store.remove(np.array([1.0, 0.0]))
-    >>> store.rows.tolist()
-    [[0.0, 1.0]]
-    """
+Row = np.ndarray | SparseRow
 
-    def __init__(self, rows: np.ndarray) -> None:
-        self._buffer = np.array(rows, dtype=float)
-        self._n = len(rows)
-        self._where: dict[bytes, list[int]] = {}
-        for i, row in enumerate(self._buffer):
-            self._where.setdefault(row.tobytes(), []).append(i)
 
-    @property
-    def rows(self) -> np.ndarray:
-        """The rows now, (n, d); a view."""
-        return self._buffer[: self._n]
+def scaled(row: Row, sign: float) -> Row:
+    """sign times the row; + 0.0 turns -0.0 into 0.0, so that equal rows have equal bytes."""
+    return SparseRow(row.index, sign * row.value) if isinstance(row, SparseRow) else sign * row + 0.0
 
-    def add(self, row: np.ndarray) -> None:
-        """Take one row (d,)."""
-        if self._n == len(self._buffer):
-            more = np.empty((max(16, self._n), self._buffer.shape[1]))
-            self._buffer = np.vstack([self._buffer, more])
-        self._buffer[self._n] = row
-        self._where.setdefault(row.tobytes(), []).append(self._n)
-        self._n += 1
 
-    def remove(self, row: np.ndarray) -> None:
-        """Drop one row equal to `row`; the last one takes its place."""
-        places = self._where.get(row.tobytes())
-        if not places:
-            raise ValueError("the row is not in the window")
-        i, last = places.pop(), self._n - 1
-        if not places:
-            del self._where[row.tobytes()]
-        if i != last:
-            moved = self._where[self._buffer[last].tobytes()]
-            moved[moved.index(last)] = i
-            self._buffer[i] = self._buffer[last]
-        self._n = last
+def stacked(rows: Iterable[Row], width: int, sparse: bool) -> Any:
+    """The rows as a matrix (n, width), dense or CSR."""
+    rows = list(rows)
+    if not sparse:
+        return np.array(rows, dtype=float).reshape(len(rows), width)
+    indptr = np.zeros(len(rows) + 1, dtype=np.int32)
+    np.cumsum([len(row.value) for row in rows], out=indptr[1:])
+    index = np.concatenate([row.index for row in rows]) if rows else np.zeros(0, dtype=np.int32)
+    value = np.concatenate([row.value for row in rows]) if rows else np.zeros(0)
+    return sp.csr_matrix((value, index, indptr), shape=(len(rows), width))
+
+
+def parted(matrix: Any) -> list[Row]:
+    """The rows of a matrix, each with memory of its own."""
+    if not sp.issparse(matrix):
+        return list(matrix.copy())
+    ends = zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
+    return [SparseRow(matrix.indices[a:b].astype(np.int32), matrix.data[a:b].copy()) for a, b in ends]
+
+
+def key_of(row: Row, width: int) -> bytes:
+    """The digest by which a tracker knows a signed row."""
+    return keys(digests(stacked([row], width, isinstance(row, SparseRow))))[0]
+
+
+def row_of(x: Mapping[Any, Any], schema: Schema, width: int, intercept: bool, sparse: bool) -> Row:
+    """A dict of known features as a row (width,), 1 in the last column with ``intercept``."""
+    index, value = schema.entries(x)
+    if not sparse:
+        row = np.zeros(width)
+        row[index] = value + 0.0
+        if intercept:
+            row[-1] = 1.0
+        return row
+    order = np.argsort(index)
+    index, value = index[order].astype(np.int32), value[order]
+    if intercept:
+        index, value = np.append(index, np.int32(width - 1)), np.append(value, 1.0)
+    return SparseRow(index, value)
+
+
+def widened(matrix: Any, spare: int, intercept: bool) -> Any:
+    """The matrix (n, d) with ``spare`` columns of zeros and, with ``intercept``, one of ones behind it."""
+    n = matrix.shape[0]
+    if sp.issparse(matrix):
+        more = [sp.csr_matrix((n, spare)), *([np.ones((n, 1))] if intercept else [])]
+        return sp.hstack([matrix, *more], format="csr")
+    return np.hstack([matrix + 0.0, np.zeros((n, spare)), np.ones((n, int(intercept)))])

@@ -104,5 +104,5 @@ class SegmentTest(SensitivityMonitor):
             return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
         assert self._store is not None
         rows = self._store.rows
-        lower, upper, _ = tracker.segment(E, rows, np.ones(len(rows)))
+        lower, upper, _ = tracker.segment(E, rows, np.ones(rows.shape[0]))
         return lower, upper

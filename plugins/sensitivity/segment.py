@@ -15,9 +15,13 @@ def cut_ball(E: Any, centre: np.ndarray, radius: float, normal: np.ndarray, psi:
 
     Zhou et al., (44) and (45), with t = normal.eta and sqrt(|eta|^2 - t^2) = |eta - t normal|.
     """
-    dense = np.eye(len(centre)) if E is None else E if isinstance(E, np.ndarray) else E.toarray()
-    t, norm = dense @ normal, lengths(E, len(centre))
-    across = np.linalg.norm(dense - t[:, None] * normal, axis=1)
+    t, norm = project(E, normal), lengths(E, len(centre))
+    if isinstance(E, np.ndarray):
+        across = np.linalg.norm(E - t[:, None] * normal, axis=1)
+    else:
+        # Not made dense; what a cancellation may hide is added.
+        square = (norm - np.abs(t)) * (norm + np.abs(t)) + 8 * UNIT * (len(centre) + 8) * norm * norm
+        across = np.sqrt(np.maximum(square, 0.0))
     middle, psi = project(E, centre), max(psi, -1.0)
     edge = radius * np.sqrt((1 - psi) * (1 + psi)) * across
     lower = np.where(t > psi * norm, middle - radius * norm, middle - psi * radius * t - edge)
