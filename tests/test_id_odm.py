@@ -542,6 +542,27 @@ def test_unlearning_with_a_scale_is_as_if_never_seen():
     assert np.abs(full.decision_function(frame(X)) - _scaled_fit(X[keep], y[keep], X)).max() <= 1e-8
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("gone", [(199,), (190, 195, 198), (185, 199), (20,)])
+def test_unlearning_late_rows_with_a_scale_exchanges_only_those_after_them(gone, kernel):
+    X, y = gaussians(200)
+    X[0] = 0.0
+    params = {"standardize": True, "kernel": kernel, "coef0": 1.0, "lam": 5.0, "window": 195, "gamma": 0.5}
+    model = ODMClassifier(**params)
+    model.update_many(frame(X), y, keys=range(200))
+    before = model.stats()
+    model.unlearn_many(gone)
+    assert (model.stats()["rebuilds"] == before["rebuilds"]) == (gone != (20,)) or kernel == "linear"
+    # The five oldest had left the window, but they had been seen.
+    rest, seen = [t for t in range(5, 200) if t not in gone], [t for t in range(200) if t not in gone]
+    want = ODMClassifier(**{**params, "window": len(rest)})
+    want.update_many(frame(X[seen]), y[seen], keys=seen)
+    assert model.keys() == want.keys() == rest and model.kkt_residual() <= 1e-9
+    assert np.abs(model.decision_function(frame(X)) - want.decision_function(frame(X))).max() <= 1e-8
+    model.unlearn_one(features(X[100]), y[100])  # contents are found in what is left
+    assert 100 not in model.keys() and model.kkt_residual() <= 1e-9
+
+
 def _scaled_fit(X, y, queries):
     """Each row scaled by the mean and deviation so far, then a plain fit; queries by the last ones."""
     rows = []

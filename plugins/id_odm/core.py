@@ -118,17 +118,40 @@ class ExactCore(ScaledRows):
             lo, hi, il = np.where(none, -np.inf, lo), np.where(none, np.inf, hi), np.where(none, 1.0, il)
         return lo, hi, il
 
-    def _build(self, rows: np.ndarray) -> None:
-        """A new engine over the stored samples, whose rows (n, d) are given in order of arrival."""
-        handles = list(self._samples)
+    def _build(self, rows: np.ndarray, handles: Sequence[int]) -> None:
+        """A new engine over stored samples, whose rows (m, d) are given in order of arrival."""
+        counts = np.zeros(len(self._schema), dtype=np.int64)
+        all_used = tally(rows, 1, counts) == len(self._schema)
+        before = self._counts, self._all_used
+        self._counts, self._all_used = counts, all_used
+        engine = self._new_engine()
+        try:
+            at = engine.update(
+                rows, *self._problem(self._samples.codes(handles), self._samples.weights(handles)), NO_SLOTS
+            )
+        except MemoryError:
+            self._counts, self._all_used = before
+            raise
         for name, count in self._engine.counts.items():
             self._past[name] += count
-        self._counts = np.zeros(len(self._schema), dtype=np.int64)
-        self._all_used = tally(rows, 1, self._counts) == len(self._schema)
-        self._engine = self._new_engine()
+        self._engine = engine
+        self._samples.slot.update(zip(handles, at.tolist(), strict=True))
+
+    def _exchange(self, handles: list[int], rows: np.ndarray, slots: np.ndarray) -> None:
+        """Rows (m, d) of stored samples, the handles (m,), in place of all that is in some slots."""
         problem = self._problem(self._samples.codes(handles), self._samples.weights(handles))
-        slots = self._engine.update(rows, *problem, NO_SLOTS)
-        self._samples.slot = dict(zip(handles, slots.tolist(), strict=True))
+        try:
+            if self.kernel == "rbf":
+                self._count(rows, slots)
+            at = self._engine.update(rows, *problem, slots)
+        except ArithmeticError:
+            self._build_again()
+            raise
+        self._samples.slot.update(zip(handles, at.tolist(), strict=True))
+
+    def _build_again(self) -> None:
+        """The engine anew over all stored samples."""
+        self._build(self._rows(), list(self._samples))
 
     def _rows(self) -> np.ndarray:
         """The stored rows (n, d) as the engine has them, in order of arrival."""
@@ -168,6 +191,7 @@ class ExactCore(ScaledRows):
             self._room = peak + peak // 4 + 64
         dropped = samples.oldest(over, gone)
         codes = self._admitted(codes, labels)[lost:]
+        explicit = len(gone) > 0
         if self.standardize and gone:
             self._replay(gone)
             gone = []
@@ -186,10 +210,10 @@ class ExactCore(ScaledRows):
             at = self._engine.update(fed, *self._problem(codes, weights), slots)
         except ArithmeticError:
             self._stats, self._base = before
-            self._build(self._rows())
+            self._build_again()
             self._drop_targets()
             raise
-        if gone and isinstance(self._engine, Engine):
+        if explicit and isinstance(self._engine, Engine):
             self._engine.fold()
         for handle in dropped if self.standardize else []:
             watch(self._raw[handle], self._base)  # a later replay starts where the window starts
@@ -223,7 +247,7 @@ class ExactCore(ScaledRows):
         if self.kernel == "linear":
             now = isinstance(self._engine, PrimalEngine)
             if self._wants_primal(now) != now or not len(self._samples):
-                self._build(self._rows())
+                self._build_again()
 
     def _count(self, fed: np.ndarray, slots: np.ndarray) -> None:
         """Which features are in use by the samples that will be there, and gamma = 1 / d for those."""
@@ -244,7 +268,7 @@ class ExactCore(ScaledRows):
         try:
             self._engine.retarget(slots, *self._problem(codes, self._samples.weights(handles)))
         except ArithmeticError:
-            self._build(self._rows())
+            self._build_again()
             self._drop_targets()
             raise
         for handle in handles:
@@ -297,7 +321,7 @@ class ExactCore(ScaledRows):
             "engine": self._engine.get_state(),
         }  # fmt: skip
         if self.standardize:
-            state["raw"], state["stats"], state["base"] = self._padded(len(self._schema)), self._stats, self._base
+            state["raw"], state["stats"], state["base"] = self._padded(list(self._samples)), self._stats, self._base
         return state
 
     def _restore(self, state: Mapping[str, Any]) -> None:

@@ -121,7 +121,7 @@ class MarginClassifier(KernelMachine, base.MiniBatchClassifier):
         self._samples.code = {handle: float(rank[int(code)]) for handle, code in self._samples.code.items()}
         self._samples.unindex()
         if anew:
-            self._build(self._rows())
+            self._build_again()
 
     def _answers(self, told: list[Any]) -> np.ndarray:
         if self._single:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from onlinekit.scaling import watch
 from onlinekit.schema import Schema
 from onlinekit_plugins.id_odm.samples import Samples
 from onlinekit_plugins.id_odm.scaling_kernels import apply_scale, learn_scaled
+
+FEW = 8  # times so many rows may be stored before they are exchanged instead of all solved anew
 
 
 class ScaledRows:
@@ -20,7 +24,10 @@ class ScaledRows:
     _base: np.ndarray
     _raw: dict[int, np.ndarray]
 
-    def _build(self, rows: np.ndarray) -> None:
+    def _build(self, rows: np.ndarray, handles: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def _exchange(self, handles: list[int], rows: np.ndarray, slots: np.ndarray) -> None:
         raise NotImplementedError
 
     def _scale_new(self, rows: np.ndarray, lost: int) -> np.ndarray:
@@ -36,21 +43,32 @@ class ScaledRows:
         return fed
 
     def _replay(self, gone: list[int]) -> None:
-        """With a scale: as if the samples had never been seen; all after them are scaled and solved anew."""
+        """With a scale: as if the samples had never been seen; those after the first of them are scaled anew.
+
+        Few such rows are exchanged for what they were; where they are many, all is solved anew.
+        """
+        away, order = set(gone), list(self._samples)
+        begin = min(order.index(handle) for handle in gone)
+        kept = [handle for handle in order if handle not in away]
+        stats = _wide(self._base, len(self._schema))
+        rows = self._padded(kept)
+        fed = np.empty_like(rows)
+        learn_scaled(rows, stats, fed)
+        later = kept[begin:]
+        if FEW * len(later) <= len(order):
+            self._exchange(later, fed[begin:], self._samples.slots(gone + later))
+        else:
+            self._build(fed, kept)
         for handle in gone:
             self._samples.remove(handle)
             self._raw.pop(handle)[:] = 0.0
-        d = len(self._schema)
-        self._stats = _wide(self._base, d)
-        rows = self._padded(d)
-        fed = np.empty_like(rows)
-        learn_scaled(rows, self._stats, fed)
-        self._build(fed)
+        self._stats = stats
 
-    def _padded(self, d: int) -> np.ndarray:
-        """The rows (n, d) before scaling; a feature that came later was 0."""
-        rows = np.zeros((len(self._raw), d))
-        for i, row in enumerate(self._raw.values()):
+    def _padded(self, handles: Sequence[int]) -> np.ndarray:
+        """The rows (m, d) of handles before scaling; a feature that came later was 0."""
+        rows = np.zeros((len(handles), len(self._schema)))
+        for i, handle in enumerate(handles):
+            row = self._raw[handle]
             rows[i, : len(row)] = row
         return rows
 
