@@ -19,8 +19,8 @@ SPARSE_FEATURES, SPARSE_SHARE = 64, 0.25
 class SparseRow(NamedTuple):
     """The non-zeros of one row: rising columns (m,) int32 and their values (m,)."""
 
-    index: np.ndarray
-    value: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
 
 
 Row = np.ndarray | SparseRow
@@ -28,18 +28,18 @@ Row = np.ndarray | SparseRow
 
 def scaled(row: Row, sign: float) -> Row:
     """sign times the row; + 0.0 turns -0.0 into 0.0, so that equal rows have equal bytes."""
-    return SparseRow(row.index, sign * row.value) if isinstance(row, SparseRow) else sign * row + 0.0
+    return SparseRow(row.columns, sign * row.values) if isinstance(row, SparseRow) else sign * row + 0.0
 
 
-def stacked(rows: Iterable[Row], width: int, sparse: bool) -> Any:
+def stacked(rows: Iterable[Any], width: int, sparse: bool) -> Any:
     """The rows as a matrix (n, width), dense or CSR."""
     rows = list(rows)
     if not sparse:
         return np.array(rows, dtype=float).reshape(len(rows), width)
     indptr = np.zeros(len(rows) + 1, dtype=np.int32)
-    np.cumsum([len(row.value) for row in rows], out=indptr[1:])
-    index = np.concatenate([row.index for row in rows]) if rows else np.zeros(0, dtype=np.int32)
-    value = np.concatenate([row.value for row in rows]) if rows else np.zeros(0)
+    np.cumsum([len(row.values) for row in rows], out=indptr[1:])
+    index = np.concatenate([row.columns for row in rows]) if rows else np.zeros(0, dtype=np.int32)
+    value = np.concatenate([row.values for row in rows]) if rows else np.zeros(0)
     return sp.csr_matrix((value, index, indptr), shape=(len(rows), width))
 
 
