@@ -137,7 +137,7 @@ def behind(mine: dict[str, Any], stream: str, table: Any, without: tuple[str, ..
 
 
 def gaps(streams: list[str], table: Any) -> list[str]:
-    titles = [*streams, "within .5", "without " + ", ".join(EXACT), "times ARF"]
+    titles = [*streams, "within .5", f"the same but for {' and '.join(EXACT)} with all rows", "times ARF"]
     text = ["| learner | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
     for learner in FAMILY:
         row, near, nearer, times = [], 0, 0, []
