@@ -33,9 +33,9 @@ def one_thread():
 @settings(deadline=None)
 @given(number, number)
 def test_the_error_of_a_sum_is_exact(a, b):
-    high, low, part = np.array([[a], [0.0], [b]])
-    close_block(high, low, part)
-    assert high[0] == a + b and part[0] == 0.0
+    high, low, sums = np.array([a]), np.zeros(1), np.array([[b, 1.0]])
+    close_block(high, low, sums)
+    assert high[0] == a + b and sums.tolist() == [[0.0, 1.0]]
     assert Fraction(high[0]) + Fraction(low[0]) == Fraction(a) + Fraction(b)
 
 

@@ -55,17 +55,17 @@ def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None
     slope, slope_error, value, value_error = _terms(loss, z, off)
     # A block's end costs d: many features with few non-zeros need longer blocks.
     block = 64 if not sp.issparse(rows) else max(64, d * n // (rows.nnz + 1))
-    high, low, part, error = np.zeros((4, d))
+    high, low = np.zeros((2, d))
+    sums = np.zeros((d, 2))
     # A product and at most ``block`` sums are rounded.
     along, doubt = sign * slope, slope_error + (min(block, n) + 4) * UNIT * np.abs(slope)
     if sp.issparse(rows):
         indptr, indices = unsigned(rows.indptr), unsigned(rows.indices)
-        sum_sparse(indptr, indices, rows.data, along, doubt, block, high, low, part, error)
+        sum_sparse(indptr, indices, rows.data, along, doubt, block, high, low, sums)
     else:
-        sum_dense(np.ascontiguousarray(rows), along, doubt, block, high, low, part, error)
+        sum_dense(np.ascontiguousarray(rows), along, doubt, block, high, low, sums)
     # The compensation and the error's own sum are rounded as well, n times.
-    error *= 1 + 8 * UNIT * (n + 8)
-    error += UNIT_LONG * np.abs(high)
+    error = sums[:, 1] * (1 + 8 * UNIT * (n + 8)) + UNIT_LONG * np.abs(high)
     total, total_error = float(value.sum()), float(value_error.sum())
     return LossSum(
         high.astype(LONG) + low, error, z, off, slope, total, total_error * (1 + 1e-9) + 64 * UNIT * total
@@ -77,6 +77,7 @@ def _terms(loss: str, z: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, np.nd
     if loss == "squared_hinge":
         t = 1.0 - z
         rough = 1.01 * (UNIT * np.abs(t) + off)
+        rough *= t >= -rough  # surely beyond the kink: exactly zero
         t = np.maximum(t, 0.0)
         return -2.0 * t, 2.0 * rough, t * t, rough * (2.0 * t + rough) + 2.0 * UNIT * t * t
     e = np.exp(-np.abs(z))

@@ -45,14 +45,14 @@ def margins_sparse(
 
 
 @kernel
-def close_block(high: np.ndarray, low: np.ndarray, part: np.ndarray) -> int:
-    """High + low += part, part = 0, (d,) each: Knuth's sum, its error kept in low."""
+def close_block(high: np.ndarray, low: np.ndarray, sums: np.ndarray) -> int:
+    """High + low (d,) += sums[:, 0], which becomes 0: Knuth's sum, its error kept in low."""
     for j in range(len(high)):
-        a, b = high[j], part[j]
+        a, b = high[j], sums[j, 0]
         t = a + b
         q = t - a
         low[j] += (a - (t - q)) + (b - q)
-        high[j], part[j] = t, 0.0
+        high[j], sums[j, 0] = t, 0.0
     return 0
 
 
@@ -64,19 +64,21 @@ def sum_dense(
     block: int,
     high: np.ndarray,
     low: np.ndarray,
-    part: np.ndarray,
-    error: np.ndarray,
+    sums: np.ndarray,
 ) -> int:
-    """High + low = sum_i along_i x_i and error = sum_i off_i |x_i|, (d,) each; ``block`` rows are summed plainly."""
+    """High + low = sum_i along_i x_i, (d,), and sums[:, 1] = sum_i off_i |x_i|; ``block`` rows are summed plainly.
+
+    sums (d, 2) is zero at first: side by side in memory, the two cost next to what one does.
+    """
     n = rows.shape[0]
-    for i in range(n):
-        a, e = along[i], off[i]
-        for j in range(rows.shape[1]):
-            x = rows[i, j]
-            part[j] += a * x
-            error[j] += abs(x) * e
-        if (i + 1) % block == 0 or i == n - 1:
-            close_block(high, low, part)
+    for first in range(0, n, block):
+        for i in range(first, min(first + block, n)):
+            a, e = along[i], off[i]
+            for j in range(rows.shape[1]):
+                x = rows[i, j]
+                sums[j, 0] += a * x
+                sums[j, 1] += abs(x) * e
+        close_block(high, low, sums)
     return 0
 
 
@@ -90,18 +92,17 @@ def sum_sparse(
     block: int,
     high: np.ndarray,
     low: np.ndarray,
-    part: np.ndarray,
-    error: np.ndarray,
+    sums: np.ndarray,
 ) -> int:
     """The same over CSR rows, unsigned indices."""
     n = len(indptr) - 1
-    for i in range(n):
-        a, e = along[i], off[i]
-        if a != 0.0 or e != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                j, x = indices[k], data[k]
-                part[j] += a * x
-                error[j] += abs(x) * e
-        if (i + 1) % block == 0 or i == n - 1:
-            close_block(high, low, part)
+    for first in range(0, n, block):
+        for i in range(first, min(first + block, n)):
+            a, e = along[i], off[i]
+            if a != 0.0 or e != 0.0:
+                for k in range(indptr[i], indptr[i + 1]):
+                    j, x = indices[k], data[k]
+                    sums[j, 0] += a * x
+                    sums[j, 1] += abs(x) * e
+        close_block(high, low, sums)
     return 0
