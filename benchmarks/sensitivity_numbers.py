@@ -424,9 +424,9 @@ def report(result, command):
         table(["set", "loss", "C", "P", "smooth sphere", "matrix sphere", "ellipsoid", "newton, 1 pass", "2 passes",
                "undecided"], cells_rows),
         "## CPU time, ms",
-        "L1: a new tracker, its changes (CSR rows), and all d coefficient intervals by the ellipsoid; L2: the same with "
-        "one pass; more: one more score; scores: 5,000 more; liblinear: scikit-learn's at its default tolerance; warm Newton: "
-        "`solve` from w0 to 1e-10.",
+        "L1: a new tracker, its changes (CSR rows), and all d coefficient intervals by the ellipsoid; L2: the same "
+        "with one pass; more: one more score; scores: 5,000 more; liblinear: scikit-learn's at its default tolerance; "
+        "warm Newton: `solve` from w0 to 1e-10.",
         table(["set", "loss", "C", "P", "sphere", "smooth sphere", "L1", "L2", "more", "scores", "liblinear",
                "warm Newton"], time_rows),
         "L1 with the same m changed rows at two sizes of fit:",
