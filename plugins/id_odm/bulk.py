@@ -79,7 +79,7 @@ class BulkSolver:
             wrong = ((low & (b < 0.0)) | (high & (b > 0.0))) & (il * np.abs(b) > self.tol) & (lo != hi)
             value = np.where(low, lo, np.where(high, hi, f)) - il * b
             idle = (status == k.IDLE) | wrong
-            below, above = idle & (value < lo - self.tol), idle & (value > hi + self.tol)
+            below, above = idle & ((value < lo - self.tol) | (lo == hi)), idle & (lo != hi) & (value > hi + self.tol)
             count = int((wrong | below | above).sum())
             best, stalls = (count, 0) if count < best else (best, stalls + 1)
             if count == 0 or stalls > STALLS:

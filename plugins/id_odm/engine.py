@@ -27,21 +27,22 @@ from onlinekit_plugins.id_odm import kernels as k
 from onlinekit_plugins.id_odm import packed_kernels as packed
 from onlinekit_plugins.id_odm import resolve_kernels as rk
 from onlinekit_plugins.id_odm import sample_kernels as one
-from onlinekit_plugins.id_odm.bulk import BulkSolver
-from onlinekit_plugins.id_odm.exchange_kernels import exchange, flush
+from onlinekit_plugins.id_odm.exchange_kernels import exchange
 from onlinekit_plugins.id_odm.fallback import descend
 from onlinekit_plugins.id_odm.loo import left_out_exactly, without
 from onlinekit_plugins.id_odm.memory import announce, fits
+from onlinekit_plugins.id_odm.sharing import SharedInverse, are_points
 
 BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
 START = 64  # slots of an empty engine
 NONE = np.empty(0, dtype=np.int64)
 
 
-class Engine(BulkSolver):
+class Engine(SharedInverse):
     """The dual engine: Gram matrix K of all samples, and for every output the inverse P of its active part.
 
-    Memory: 8 n^2 bytes for K, 4 n^2 for each output, and 8 n^2 while P is built anew.
+    Memory: 8 n^2 bytes for K, 4 n^2 for each output (for all together where lo = hi everywhere), and 8 n^2 while P is
+    built anew.
 
     Parameters
     ----------
@@ -66,9 +67,10 @@ class Engine(BulkSolver):
         self.V = np.zeros((outputs, k.V_ROWS, START))
         self.M = np.zeros((outputs, 3, START), dtype=np.int64)
         self.C = np.zeros((outputs, k.C_SIZE))
-        self.P = [np.zeros(START * (START + 1) // 2) for _ in range(outputs)]
-        self.U = [np.zeros((k.ROOM, START)) for _ in range(outputs)]
-        self.sign = np.zeros((outputs, k.ROOM))
+        self.P = [np.zeros(START * (START + 1) // 2)] * outputs
+        self.U = [np.zeros((k.ROOM, START))] * outputs
+        self.sign = [np.zeros(k.ROOM)] * outputs
+        self.points = True  # so far: every interval is a point
 
     # -- sizes ---------------------------------------------------------------------------------------------
 
@@ -86,7 +88,8 @@ class Engine(BulkSolver):
 
     def bytes_needed(self, n: int) -> int:
         """Bytes that n samples take at the peak: K, P of every output, X, and the workspace of a rebuild."""
-        return 8 * n * (2 * n + self.X.shape[1] + self.outputs * (n // 2 + k.V_ROWS + 3 + k.ROOM))
+        inverses = 1 if self.points and self.n else self.outputs
+        return 8 * n * (2 * n + self.X.shape[1] + inverses * (n // 2 + k.ROOM) + self.outputs * (k.V_ROWS + 3))
 
     def live(self) -> np.ndarray:
         """The slots of the stored samples, ascending."""
@@ -106,13 +109,15 @@ class Engine(BulkSolver):
         V, M = np.zeros((self.outputs, k.V_ROWS, size)), np.zeros((self.outputs, 3, size), dtype=np.int64)
         X[:old], K[:top, :top], alive[:old] = self.X, self.K[:top, :top], self.alive
         V[:, :, :old], M[:, :, :old] = self.V, self.M
-        P = []
-        for c in range(self.outputs):
+        P, U = [], []
+        for c in range(1 if self.shared else self.outputs):
             used = self._size(c) * (self._size(c) + 1) // 2
             P.append(np.zeros(size * (size + 1) // 2))
             P[c][:used] = self.P[c][:used]
-            self.U[c] = np.concatenate((self.U[c], np.zeros((k.ROOM, size - old))), axis=1)
-        self.X, self.K, self.alive, self.V, self.M, self.P = X, K, alive, V, M, P
+            U.append(np.concatenate((self.U[c], np.zeros((k.ROOM, size - old))), axis=1))
+        if self.shared:
+            P, U = P * self.outputs, U * self.outputs
+        self.X, self.K, self.alive, self.V, self.M, self.P, self.U = X, K, alive, V, M, P, U
 
     def widen(self, dim: int) -> None:
         """More feature columns; the stored samples have 0 there, so that K stays."""
@@ -124,15 +129,6 @@ class Engine(BulkSolver):
 
     def _size(self, c: int) -> int:
         return int(self.C[c, k.SIZE])
-
-    def _arrays(self, c: int) -> tuple[Any, ...]:
-        """What the kernels of one output take first."""
-        return self.K, self.P[c], self.V[c], self.M[c], self.C[c], self.U[c], self.sign[c]
-
-    def fold(self) -> None:
-        """Put the terms that wait into P, so that nothing of a deleted sample is left in parts of the sum."""
-        for c in range(self.outputs):
-            flush(self.P[c], self.C[c], self.U[c], self.sign[c])
 
     def _kernel(self) -> tuple[int, float, float]:
         return self.kind, self.gamma, self.coef0
@@ -165,7 +161,12 @@ class Engine(BulkSolver):
             Before anything changed.
         """
         m, q = len(X), len(forget)
+        parting = self.points and not are_points(lo, hi)
+        if parting:
+            self._announce_parting()
         self.reserve(self.n + m)
+        if parting:
+            self._part()
         slots = np.empty(m, dtype=np.int64)
         for a in range(m):
             if self.free:
@@ -176,14 +177,16 @@ class Engine(BulkSolver):
         if m:
             X = np.ascontiguousarray(X, dtype=np.float64)
             k.place(self.X, self.K, self.alive, self.top, X, slots, *self._kernel())
-        for c in range(self.outputs):
-            if m:
-                one.admit(self.V[c], self.M[c], self.K, slots, lo[c], hi[c], il)
+        for c in range(self.outputs if m else 0):
+            one.admit(self.V[c], self.M[c], self.K, slots, lo[c], hi[c], il)
+        for c in range(1 if self.shared else self.outputs):
             if m + q > max(BULK, self._size(c) // 3):
                 self._bulk(c, forget)
                 self._solve(c, NONE)
             else:
                 self._solve(c, forget, q)
+        if self.shared:
+            self._follow(range(1, self.outputs))
         if q:
             for c in range(self.outputs):
                 one.clear(self.V[c], self.M[c], forget)
@@ -194,10 +197,19 @@ class Engine(BulkSolver):
             self.top, self.free = 0, []
             self.C[:, : k.EXCHANGES] = 0.0
             self.fold()
+            self._share()
         return slots
 
     def retarget(self, slots: np.ndarray, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
         """Give stored samples (m,) other intervals (outputs, m) and inverse weights (m,), in one resolve."""
+        one_by_one = not are_points(lo, hi) or not (self.V[:, k.IL, slots] == il).all()
+        if self.shared and not one_by_one and np.isfinite(lo).all() and np.isfinite(self.V[:, k.LO, slots]).all():
+            self.V[:, k.LO, slots], self.V[:, k.HI, slots] = lo, hi
+            self._follow(range(self.outputs))
+            return
+        if self.shared or (self.points and not are_points(lo, hi)):
+            self._announce_parting()
+            self._part()
         for c in range(self.outputs):
             K, *rest = self._arrays(c)
             for a, slot in enumerate(slots.tolist()):
@@ -212,32 +224,42 @@ class Engine(BulkSolver):
         k.gram(self.X, self.K, self.alive, self.top, self.dim, *self._kernel())
         for c in range(self.outputs):
             self.V[c, k.RK, : self.top] = np.sqrt(np.maximum(self.K.diagonal()[: self.top], 0.0))
+        for c in range(1 if self.shared else self.outputs):
             self._bulk(c, NONE)
             self._solve(c, NONE)
+        if self.shared:
+            self._follow(range(1, self.outputs))
 
     def add_output(self, lo: np.ndarray, hi: np.ndarray, il: np.ndarray) -> None:
         """One more output with these intervals (n,) and inverse weights (n,) of the live slots, ascending.
 
         MemoryError before anything changed when the machine has not enough.
         """
-        size = len(self.alive)
-        announce(4 * size * (size + 1) + 8 * self.n * self.n, self.n)
+        size, points = len(self.alive), are_points(lo, hi)
+        if not points:
+            self._announce_parting()
+        if not (self.points and points and self.outputs):
+            announce(4 * size * (size + 1) + 8 * self.n * self.n, self.n)
+        if self.points and not points:
+            self._part()
         V, M, C = np.zeros((1, k.V_ROWS, size)), np.zeros((1, 3, size), dtype=np.int64), np.zeros((1, k.C_SIZE))
-        P = np.zeros(size * (size + 1) // 2)
         one.admit(V[0], M[0], self.K, self.live(), lo, hi, il)
         self.V, self.M, self.C = np.concatenate((self.V, V)), np.concatenate((self.M, M)), np.concatenate((self.C, C))
-        self.P.append(P)
+        if self.points and len(self.P):
+            for arrays in (self.P, self.U, self.sign):
+                arrays.append(arrays[0])
+            self._follow([self.outputs - 1])
+            return
+        self.P.append(np.zeros(size * (size + 1) // 2))
         self.U.append(np.zeros((k.ROOM, size)))
-        self.sign = np.concatenate((self.sign, np.zeros((1, k.ROOM))))
+        self.sign.append(np.zeros(k.ROOM))
         self._bulk(self.outputs - 1, NONE)
         self._solve(self.outputs - 1, NONE)
 
     def drop_output(self, c: int) -> None:
         """Output c goes; later ones move up."""
-        self.V, self.M, self.C, self.sign = (
-            np.delete(array, c, axis=0) for array in (self.V, self.M, self.C, self.sign)
-        )
-        del self.P[c], self.U[c]
+        self.V, self.M, self.C = (np.delete(array, c, axis=0) for array in (self.V, self.M, self.C))
+        del self.P[c], self.U[c], self.sign[c]
 
     # -- solving -------------------------------------------------------------------------------------------
 
@@ -329,7 +351,7 @@ class Engine(BulkSolver):
         top = self.top
         K = np.empty(top * (top + 1) // 2)
         packed.pack(self.K[:top, :top], K)
-        sizes = [self._size(c) for c in range(self.outputs)]
+        sizes = [self._size(c) for c in range(1 if self.shared else self.outputs)]
         return {
             "kernel": self._kernel(),
             "dim": self.dim,
@@ -346,23 +368,27 @@ class Engine(BulkSolver):
             "C": self.C.copy(),
             "P": [self.P[c][: s * (s + 1) // 2].copy() for c, s in enumerate(sizes)],
             "U": [self.U[c][: int(self.C[c, k.WAITING]), :s].copy() for c, s in enumerate(sizes)],
-            "sign": self.sign.copy(),
+            "sign": [sign.copy() for sign in self.sign[: len(sizes)]],
+            "points": self.points,
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The engine that `get_state` described; it continues bit for bit."""
         kind, gamma, coef0 = state["kernel"]
-        outputs, top = len(state["P"]), state["top"]
+        outputs, top = len(state["V"]), state["top"]
         engine = cls(kind, gamma, coef0, state["dim"], outputs, state["tol"])
+        if not state["points"]:
+            engine._part()
+        engine.n = state["n"]
         engine.reserve(top, exact=True)
-        engine.n, engine.top, engine.free, engine.force = state["n"], top, list(state["free"]), state["force"]
+        engine.top, engine.free, engine.force = top, list(state["free"]), state["force"]
         engine.X[:top, : engine.dim] = state["X"]
         packed.unpack(state["K"], engine.K[:top, :top])
         engine.alive[:top], engine.V[:, :, :top] = state["alive"], state["V"]
         engine.M[:, :, :top], engine.C = state["M"], state["C"].copy()
-        engine.sign = state["sign"].copy()
-        for c, (P, U) in enumerate(zip(state["P"], state["U"], strict=True)):
+        for c, (P, U, sign) in enumerate(zip(state["P"], state["U"], state["sign"], strict=True)):
+            engine.sign[c][:] = sign
             engine.P[c][: len(P)] = P
             engine.U[c][: U.shape[0], : U.shape[1]] = U
         return engine

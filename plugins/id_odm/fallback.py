@@ -52,7 +52,7 @@ def descend(
         for a in range(found):
             j, low = slots[a], sides[a] == k.AT_LO
             value = evaluate(K, V, C, top, j)
-            if value < V[k.LO, j] - tol if low else value > V[k.HI, j] + tol:
+            if V[k.LO, j] == V[k.HI, j] or (value < V[k.LO, j] - tol if low else value > V[k.HI, j] + tol):
                 b[j] = 0.0
                 exchange(K, P, V, M, C, U, sign, top, NONE, slots[a : a + 1], sides[a : a + 1])
     return False

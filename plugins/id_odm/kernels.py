@@ -32,7 +32,7 @@ SIZE, PATH, GAP, SINCE, TURN, FOUND, NOISE, EXCHANGES, BLOCKS, REFINEMENTS, REBU
 SPAN = 13  # sum of |db| since the residual was last looked at
 WAITING = 14  # terms of P that wait for a pass
 C_SIZE = 16
-ROOM = 16  # terms that can wait, a multiple of 4
+ROOM = 32  # terms that can wait, a multiple of 4
 
 
 @kernel(fastmath=FAST)

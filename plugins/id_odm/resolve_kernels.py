@@ -71,7 +71,7 @@ def outside(
         if slack >= (C[PATH] - V[LAST, j]) * V[RK, j]:
             continue
         value = evaluate(K, V, C, top, j)
-        if value < V[LO, j] - tol or value > V[HI, j] + tol:
+        if value < V[LO, j] - tol or value > V[HI, j] + tol or V[LO, j] == V[HI, j]:  # a point is always in S
             slots[found] = j
             sides[found] = AT_LO if value < V[LO, j] else AT_HI
             found += 1
