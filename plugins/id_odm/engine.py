@@ -27,18 +27,19 @@ from onlinekit_plugins.id_odm import kernels as k
 from onlinekit_plugins.id_odm import packed_kernels as packed
 from onlinekit_plugins.id_odm import resolve_kernels as rk
 from onlinekit_plugins.id_odm import sample_kernels as one
+from onlinekit_plugins.id_odm.answers import Answers
 from onlinekit_plugins.id_odm.exchange_kernels import exchange
 from onlinekit_plugins.id_odm.fallback import descend
 from onlinekit_plugins.id_odm.loo import left_out_exactly, without
 from onlinekit_plugins.id_odm.memory import announce, fits
-from onlinekit_plugins.id_odm.sharing import SharedInverse, are_points
+from onlinekit_plugins.id_odm.sharing import are_points
 
 BULK = 64  # from so many changes on (and a third of S) a new Cholesky factor is cheaper than exchanges
 START = 64  # slots of an empty engine
 NONE = np.empty(0, dtype=np.int64)
 
 
-class Engine(SharedInverse):
+class Engine(Answers):
     """The dual engine: Gram matrix K of all samples, and for every output the inverse P of its active part.
 
     Memory: 8 n^2 bytes for K, 4 n^2 for each output (for all together where lo = hi everywhere), and 8 n^2 while P is
@@ -75,11 +76,6 @@ class Engine(SharedInverse):
     # -- sizes ---------------------------------------------------------------------------------------------
 
     @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return len(self.P)
-
-    @property
     def counts(self) -> dict[str, int]:
         """Samples exchanged, blocks, refinements, rebuilds, fallbacks and evaluations of f, since the start."""
         total = self.C.sum(axis=0)
@@ -90,10 +86,6 @@ class Engine(SharedInverse):
         """Bytes that n samples take at the peak: K, P of every output, X, and the workspace of a rebuild."""
         inverses = 1 if self.points and self.n else self.outputs
         return 8 * n * (2 * n + self.X.shape[1] + inverses * (n // 2 + k.ROOM) + self.outputs * (k.V_ROWS + 3))
-
-    def live(self) -> np.ndarray:
-        """The slots of the stored samples, ascending."""
-        return np.flatnonzero(self.alive[: self.top])
 
     def reserve(self, n: int, exact: bool = False) -> None:
         """Room for n samples; MemoryError before anything changed when the machine has not enough."""
@@ -129,9 +121,6 @@ class Engine(SharedInverse):
 
     def _size(self, c: int) -> int:
         return int(self.C[c, k.SIZE])
-
-    def _kernel(self) -> tuple[int, float, float]:
-        return self.kind, self.gamma, self.coef0
 
     # -- changes -------------------------------------------------------------------------------------------
 
@@ -283,32 +272,6 @@ class Engine(SharedInverse):
             "scale the features or lower lam"
         )
 
-    # -- answers -------------------------------------------------------------------------------------------
-
-    def decision(self, X: np.ndarray) -> np.ndarray:
-        """f (k, outputs) at rows X (k, dim)."""
-        out = np.empty((len(X), self.outputs))
-        k.decide(self.X, self.V, self.top, X, out, *self._kernel())
-        return out
-
-    def coef(self) -> np.ndarray:
-        """b (outputs, top), 0 outside S."""
-        return self.V[:, k.B, : self.top]
-
-    def values(self) -> np.ndarray:
-        """f (outputs, top) at the stored samples, evaluated afresh."""
-        return self.coef() @ self.K[: self.top, : self.top]
-
-    def loo(self) -> np.ndarray:
-        """(outputs, top): f at each stored sample if it had been left out (exact if no other one changes sets)."""
-        top = self.top
-        out = np.zeros((self.outputs, top))
-        for c in range(self.outputs):
-            idle = np.flatnonzero(self.M[c, k.STATUS, :top] == k.IDLE)
-            out[c, idle] = self.K[idle, :top] @ self.V[c, k.B, :top]
-            one.left_out(*self._arrays(c)[1:], out[c])
-        return out
-
     def exact_loo(self) -> np.ndarray:
         """(outputs, top): f at each stored sample as if it had never been there, whatever others do then."""
         slots, twin = self.live(), None
@@ -319,30 +282,6 @@ class Engine(SharedInverse):
                 twin = twin or type(self).from_state(self.get_state())
                 out[c, i] = without(twin, i)[c]
         return out
-
-    def kkt(self) -> float:
-        """Largest |il b - (clip(f, lo, hi) - f)| over samples and outputs: 0 at the exact minimiser."""
-        at = self.live()
-        if not len(at) or not self.outputs:
-            return 0.0
-        f, V = self.values()[:, at], self.V[:, :, at]
-        return float(np.abs(V[:, k.IL] * V[:, k.B] - np.clip(f, V[:, k.LO], V[:, k.HI]) + f).max())
-
-    def objective(self) -> np.ndarray:
-        """The minimum (outputs,)."""
-        at = self.live()
-        f, V = self.values()[:, at], self.V[:, :, at]
-        gap = f - np.clip(f, V[:, k.LO], V[:, k.HI])
-        return 0.5 * (V[:, k.B] * f + gap * gap / V[:, k.IL]).sum(axis=1)
-
-    def rows(self, slots: np.ndarray) -> np.ndarray:
-        """Stored rows (m, dim)."""
-        return self.X[slots, : self.dim]
-
-    def intervals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """lo, hi (outputs, m) and il (m,) of stored samples."""
-        V = self.V[:, :, slots]
-        return V[:, k.LO], V[:, k.HI], V[0, k.IL]
 
     # -- state ---------------------------------------------------------------------------------------------
 
