@@ -233,7 +233,7 @@ def growth(quick):
         ("River LogisticRegression", river_logistic),
     ):
         spent = {"one by one": [], "CSR": []}
-        for _ in range(2 if quick else 4):
+        for _ in range(2 if quick else 10):
             model, cost = make(), {first.start: 0.0, last.start: 0.0}
             for start in range(0, len(labels), 50):
                 # As a stream brings them: just made. 36 MB of dicts made in advance would wait outside the caches.

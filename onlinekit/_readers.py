@@ -73,9 +73,12 @@ def _target(path: str, columns: list[str], target: str | None) -> str:
     return target
 
 
+TRUTHS = {"true": True, "false": False}
+
+
 def _label(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
+    if text.lower() in TRUTHS:
+        return TRUTHS[text.lower()]
     try:
         value = float(text)
     except ValueError:
@@ -92,7 +95,7 @@ def _sample(cells: dict[str, Any], label: str, skip: Skip) -> Sample | None:
     x = {}
     for name, cell in cells.items():
         try:
-            x[name] = float(cell)
+            x[name] = float(TRUTHS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell)
         except (TypeError, ValueError):
             skip(f"{name}: missing or not a number")
             return None
@@ -118,6 +121,8 @@ def read_csv(path: str, target: str | None) -> Source:
     columns = next(lines(), (0, []))[1]
     if not columns:
         raise StreamError(f"{path}: the file is empty")
+    if len(columns) == 1:
+        raise StreamError(f"{path}: its header names one column, {columns[0]!r}; cells are parted by commas")
     label = _target(path, columns, target)
 
     def rows(skip: Skip) -> Iterator[Sample]:

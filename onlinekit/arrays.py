@@ -78,6 +78,8 @@ class ArrayState(base.MiniBatchClassifier):
             return ClassLabels(names)
         if list(self.classes) == [False, True] and all(isinstance(c, (bool, np.bool_)) for c in self.classes):
             return BinaryLabels()
+        if isinstance(self.classes, str):
+            raise ValueError(f"classes must be None or a sequence of labels, not the text {self.classes!r}")
         if len(self.classes) < 2:
             raise ValueError(f"classes must be None or name two labels at least, not {self.classes!r}")
         return ClassLabels(names or self.classes)

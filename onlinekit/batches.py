@@ -19,6 +19,8 @@ from onlinekit import frames
 from onlinekit.labels import BinaryLabels, plain
 from onlinekit.schema import bad_value, read_batch
 
+# Beyond it the rounding of one step outweighs what was learned: of a covariance, say, that should shrink to 1 / w.
+LARGEST_WEIGHT = 1e12
 CHUNK = 1024  # rows of a sparse matrix made dense at a time
 
 
@@ -28,12 +30,15 @@ def is_sparse(entries: Any, features: Any) -> Any:
 
 
 def valid_weight(w: Any) -> float:
-    """A sample weight as a float; ValueError or TypeError naming it when it is not a finite number >= 0."""
+    """A sample weight as a float; ValueError or TypeError naming it when it is no number from 0 to LARGEST_WEIGHT."""
     if not isinstance(w, (numbers.Real, np.bool_)) or isinstance(w, np.timedelta64):
         raise TypeError(f"weight w is {w!r}; a number is needed")
-    value = float(w)
-    if not (math.isfinite(value) and value >= 0.0):
-        raise ValueError(f"weight w is {w!r}; it must be finite and not negative")
+    try:
+        value = float(w)
+    except OverflowError:  # of an integer too large to show
+        value = math.inf
+    if not 0.0 <= value <= LARGEST_WEIGHT:
+        raise ValueError(f"weight w is {value!r}; it must be from 0 to {LARGEST_WEIGHT:g}")
     return value
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from onlinekit import _probe, registry
+from onlinekit import __version__, _probe, registry
 
 __all__ = ["main"]
 
@@ -53,6 +53,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="onlinekit", description="Online learning with plugins.")
+    parser.add_argument("--version", action="version", version=f"onlinekit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, action: Any, about: str) -> argparse.ArgumentParser:
@@ -110,7 +111,7 @@ def _kinds(options: argparse.Namespace) -> list[str]:
         except registry.PluginError as error:
             errors.append(str(error))
     # The kind that has something similar knows what was meant.
-    raise registry.PluginError(next((text for text in errors if "did you mean" in text), errors[0]))
+    raise registry.PluginError(next((text for text in errors if "did you mean" in text), "; ".join(errors)))
 
 
 def _info(options: argparse.Namespace) -> int:

@@ -78,6 +78,8 @@ class ArrayClassifier(ArrayState):
     ) -> None:
         if on_invalid not in ("raise", "skip"):
             raise ValueError(f"on_invalid must be 'raise' or 'skip', not {on_invalid!r}")
+        if not isinstance(standardize, bool | np.bool_):
+            raise ValueError(f"standardize must be True or False, not {standardize!r}")
         self.classes = classes
         self.standardize = standardize
         self.on_invalid = on_invalid
@@ -132,6 +134,8 @@ class ArrayClassifier(ArrayState):
 
     def _learn(self, x: dict[Any, Any], y: Any, w: float) -> None:
         """Learn a sample of any kind; new features and a new class come in once all of it is known to be valid."""
+        if type(x) is not dict and not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
         k = self._labels.find(y)
         w = 1.0 if w == 1.0 else valid_weight(w)
         known = self._n

@@ -93,6 +93,8 @@ class RetrainingClassifier(base.Classifier):
             raise ValueError(f"delay is {delay!r}; it must not be negative")
         if on_invalid not in ("raise", "skip"):
             raise ValueError(f"on_invalid must be 'raise' or 'skip', not {on_invalid!r}")
+        if isinstance(monitor, str):
+            raise ValueError(f"monitor is the text {monitor!r}; onlinekit.create('monitor', {monitor!r}) makes one")
         if model is None and not hasattr(monitor, "model"):
             raise ValueError("model is None, and the monitor has no model() of its own")
         if model is not None and getattr(monitor, "wants_window", False) and not hasattr(model, "fit"):

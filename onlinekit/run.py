@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     """
     try:
         _run(_settings(vars(_parser().parse_args(argv))))
-    except (PluginError, ValueError, TypeError, OSError) as error:
+    except (PluginError, ValueError, TypeError, OSError, MemoryError) as error:
         if isinstance(error, BrokenPipeError):
             raise
         print(f"onlinekit run: {' '.join(str(error).split())}", file=sys.stderr)
@@ -121,6 +121,10 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         folder = os.path.dirname(settings[key] or "") or "."
         if settings[key] and not os.path.isdir(folder):
             raise RunError(f"--{key}: there is no folder {folder!r}")
+        if settings[key] and os.path.isdir(settings[key]):
+            raise RunError(f"--{key}: {settings[key]!r} is a folder, a file is to be written")
+    if settings["monitor"] == "none" and settings["monitor-set"]:
+        raise RunError("there is no monitor whose parameters monitor-set could give")
     if settings["predictions"] and not settings["predictions"].endswith((".csv", ".jsonl")):
         raise RunError(f"--predictions: the file must end in .csv or .jsonl, not {settings['predictions']!r}")
     return settings
@@ -197,6 +201,8 @@ def _peek(stream: Any) -> tuple[list[Any], int]:
     """The labels among the first samples, in order of appearance, and the number of their features."""
     first = list(itertools.islice(stream, PEEK))
     labels, features = list(dict.fromkeys(y for _, y in first)), {name for x, _ in first for name in x}
+    if labels and not features:
+        raise RunError(f"{stream.name}: no sample of it has a feature to learn from")
     if not labels:
         reasons = stream.skipped_reasons.most_common(1)
         cause = f"all {stream.n_skipped} rows were skipped: {reasons[0][0]}" if reasons else "there are no rows in it"
@@ -217,8 +223,8 @@ def _run(settings: dict[str, Any]) -> None:
     if settings["monitor"] is None:
         settings["monitor"] = CERTIFIED if len(labels) == 2 and features <= MOST_FEATURES else UNCERTIFIED
     name, model = _learner(settings, labels)
-    if set(labels) == {-1, 1} and not getattr(model, "_multiclass", True):
-        stream.labels = {-1: False, 1: True}
+    if len(labels) == 2 and not set(labels) <= {False, True} and not getattr(model, "_multiclass", True):
+        stream.labels = _two(labels)
     monitor, beside = _monitor(settings, labels)
     out = Path(settings["out"])
     try:
@@ -230,8 +236,7 @@ def _run(settings: dict[str, Any]) -> None:
     results = [result]
     if beside is not None:
         given = stream.labels
-        # It knows two classes, False and True.
-        stream.labels = dict(zip(sorted(labels, key=str), (False, True), strict=True))
+        stream.labels = _two(labels)  # it knows two classes, False and True
         results.append(prequential(beside, stream, delay=settings["delay"]))
         results[1].name = f"linear, retrained by {settings['monitor']}"
         stream.labels = given
@@ -259,6 +264,11 @@ def _run(settings: dict[str, Any]) -> None:
     page = to_html(result, f"{name} on {stream.name}", results[1:], details)
     (out / "report.html").write_text(page, encoding="utf-8")
     _print(settings, stream, results, out)
+
+
+def _two(labels: list[Any]) -> dict[Any, bool]:
+    """Two labels as the classes False and True, in their order."""
+    return dict(zip(sorted(labels, key=lambda y: (isinstance(y, str), y)), (False, True), strict=True))
 
 
 def _skipped(stream: Any) -> str:

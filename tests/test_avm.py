@@ -70,24 +70,6 @@ def test_with_every_point_a_core_it_is_the_kernel_svm_by_stochastic_gradient():
     assert model.n_cores == len(losses)
 
 
-@pytest.mark.parametrize("classes", [(False, True), (0, 1, 2)])
-def test_a_weight_that_would_make_the_total_infinite_is_refused(classes):
-    model = AVMClassifier(budget=5, classes=classes)
-    model.learn_one({"a": 1.0}, True, w=1e308)
-    before = {name: array.copy() for name, array in model._arrays.items()} | {"stats": model._stats.copy()}
-    with pytest.raises(ValueError, match="infinite"):
-        model.learn_one({"a": -1.0}, False, w=1e308)
-    for learn in (model.learn_many, model.prequential_many):
-        with pytest.raises(ValueError, match="infinite"):
-            learn(np.array([[-1.0]]), [False], [1e308])
-    after = {**model._arrays, "stats": model._stats}
-    assert all((after[name] == array).all() for name, array in before.items())
-    lenient = AVMClassifier(budget=5, classes=classes, on_invalid="skip")
-    lenient.learn_many(np.array([[1.0], [-1.0], [2.0]]), [True, False, True], [1e308, 1e308, 1.0])
-    assert lenient.n_skipped == 1 and lenient._arrays["extent"][1] == 2.0
-    assert sum(lenient.predict_proba_one({"a": 1.0}).values()) == pytest.approx(1.0)
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(-5, 5), st.integers(0, 2), st.floats(0.0, 1e6)), min_size=1, max_size=40),

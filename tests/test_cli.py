@@ -7,6 +7,7 @@ import sys
 import pytest
 from test_registry import install  # noqa: F401
 
+import onlinekit
 from onlinekit import cli, registry
 
 
@@ -47,6 +48,18 @@ def test_kind_filters(install, capsys):  # noqa: F811
 def test_info_shows_parameters(capsys):
     assert cli.main(["info", registry.specs("learner")[0].name]) == 0
     assert "Parameters and defaults" in capsys.readouterr().out
+
+
+def test_an_unknown_name_is_told_with_all_names(capsys):
+    assert cli.main(["info", "nothing-like-it"]) == 1
+    told = capsys.readouterr().err
+    assert "no learner is called" in told and "no monitor is called" in told
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0 and capsys.readouterr().out == f"onlinekit {onlinekit.__version__}\n"
 
 
 def test_new_replaces_every_name(tmp_path, monkeypatch, capsys):

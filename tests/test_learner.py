@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+import onlinekit
 from onlinekit_plugins.bayes_logistic import BayesianLogisticRegression
 from onlinekit_plugins.linear import LogisticRegression, PAClassifier
 
@@ -214,3 +215,26 @@ def test_a_parameter_is_fixed_once_the_model_exists():
     for each in (model, faster):
         each.learn_one({"a": 1.0}, True)
     assert faster.predict_proba_one({"a": 1.0})[True] > model.predict_proba_one({"a": 1.0})[True]
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in onlinekit.specs("learner")])
+def test_the_heaviest_weight_leaves_all_finite_and_a_heavier_one_is_named(name):
+    model = onlinekit.create("learner", name)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    numbers = not hasattr(model, "predict_proba_one")
+    y = X[:, 0].tolist() if numbers else (rng.random(60) < 0.5).tolist()
+    rows = [dict(enumerate(row)) for row in X.tolist()]
+    for x, target in zip(rows, y, strict=True):
+        model.learn_one(x, target, w=1e12)
+    with pytest.raises(ValueError, match=r"weight w is 1e\+30; it must be from 0 to 1e\+12"):
+        model.learn_one(rows[0], y[0], w=1e30)
+    for x in rows:
+        told = [model.predict_one(x)] if numbers else list(model.predict_proba_one(x).values())
+        assert np.isfinite(told).all()
+
+
+def test_what_is_no_dict_is_named():
+    for x in (None, 3, [1.0], {1.0}, "ab"):
+        with pytest.raises(TypeError, match=f"x must be a dict of features, not {type(x).__name__}"):
+            LogisticRegression().learn_one(x, True)

@@ -190,6 +190,8 @@ MISTAKES = [
     (["--stream", "text.csv"], "text.csv: all 2 rows were skipped: a: missing or not a number"),
     (["--stream", "numbers.csv"], "numbers.csv: the target has 100 different numbers"),
     (["--stream", "data.xyz"], "unknown kind of file"),
+    (["--stream", "semicolons.csv"], "semicolons.csv: its header names one column, 'a;b;label'"),
+    (["--stream", "bare.svm"], "bare.svm: no sample of it has a feature"),
     (["--stream", "cut.npz"], "cut.npz: no intact .npz file"),
     (["--stream", "csr.npz"], "csr.npz: no valid CSR matrix"),
     (["--stream", "river:Nothing"], "river:Nothing: no such bundled data set"),
@@ -201,7 +203,12 @@ MISTAKES = [
     ([*PLAIN, "--set", "lr"], "--set takes key=value, not 'lr'"),
     ([*PLAIN, "--set", "lr=-1"], "learner 'logistic': lr must be positive"),
     ([*PLAIN, "--set", "lr=fast"], "learner 'logistic': "),
+    ([*PLAIN, "--set", "standardize=no"], "standardize must be True or False, not 'no'"),
+    ([*PLAIN, "--set", "classes=abc"], "classes must be None or a sequence of labels, not the text 'abc'"),
+    ([*GOOD, "--set", "n_components=true"], "n_components must be a whole number of at least 1, not True"),
+    ([*GOOD, "--set", "n_components=100000000000"], "allocate"),
     ([*GOOD, "--monitor", "adwim"], "no monitor is called 'adwim'; did you mean 'adwin'"),
+    ([*GOOD, "--monitor", "none", "--monitor-set", "speed=3"], "there is no monitor"),
     ([*PLAIN, "--monitor-set", "speed=3"], "monitor 'adwin' has no parameter 'speed'"),
     ([*PLAIN, "--monitor-set", "min_samples=0"], "min_samples"),
     ([*GOOD, "--resume", "nowhere.ok"], "nowhere.ok"),
@@ -209,6 +216,7 @@ MISTAKES = [
     ([*GOOD, "--resume", "monitor.ok"], "monitor.ok: it holds a ADWINMonitor, which is no learner of labels"),
     ([*GOOD, "--resume", "x.ok", "--set", "lr=1"], "leave out learner and set"),
     ([*GOOD, "--save", "no/where/model.ok"], "--save: there is no folder 'no/where'"),
+    ([*GOOD, "--save", "."], "--save: '.' is a folder"),
     ([*GOOD, "--predictions", "p.xls"], "must end in .csv or .jsonl"),
     ([*GOOD, "--out", "data.csv"], "data.csv"),
     (["--config", "nowhere.toml"], "nowhere.toml"),
@@ -227,6 +235,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(options, named, data, capsys):
     (data / "text.csv").write_text("a,label\nred,1\nblue,0\n")
     (data / "numbers.csv").write_text("a,price\n" + "".join(f"{i},{i + 0.5}\n" for i in range(100)))
     (data / "data.xyz").write_text("1")
+    (data / "semicolons.csv").write_text("a;b;label\n1;2;0\n3;4;1\n")
+    (data / "bare.svm").write_text("1\n-1\n")
     (data / "cut.npz").write_bytes(b"PK\x03\x04")
     np.savez("csr.npz", y=[1, 0], X_data=[1.0], X_indices=[7], X_indptr=[0, 1, 1], X_shape=[2, 3])
     (data / "broken.toml").write_text("stream = \n")
@@ -239,6 +249,15 @@ def test_a_mistake_is_one_line_and_exit_code_2(options, named, data, capsys):
     assert told.err.count("\n") == 1 and told.err.startswith("onlinekit run: ")
     assert named in told.err
     assert told.out == ""
+
+
+def test_two_words_as_labels_and_truths_as_features(data, capsys):
+    rows = "".join(f"{'TRUE' if i % 2 else 'False'},{'yes' if i % 2 else 'no'}\n" for i in range(100))
+    (data / "words.csv").write_text("a,label\n" + rows)
+    for learner in ("pamo", "pa"):
+        assert main(["--stream", "words.csv", "--learner", learner, "--monitor", "adwin"]) == 0
+        told = table(capsys.readouterr().out)
+        assert told["skipped"] == ["0"] and float(told[learner][0]) > 0.9
 
 
 def test_a_broken_learner_is_one_line_too(data, capsys, monkeypatch):

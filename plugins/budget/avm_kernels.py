@@ -40,9 +40,9 @@ def learn(x, y, w, v, near, scores, stats, cores, votes, counts, seen, extent, l
 
     p covers x when |x - p| <= delta sigma, that is k(p, x) >= exp(-delta^2 / 2). An uncovered x becomes a core
     point; with the budget used up the nearest p stands in with k(p, x) w votes, the projection of x on p.
-    -1, and no change, when x is not finite or W would not be.
+    -1, and no change, when x is not finite.
     """
-    if not finite(x) or not math.isfinite(counts[1] + w):
+    if not finite(x):
         return -1
     watch(x, stats)
     follow(x, stats, seen, extent, v)
@@ -91,11 +91,9 @@ def predict(x, out, v, near, scores, stats, cores, votes, counts, seen, extent, 
 
 @kernel
 def learn_rows(X, y, w, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma):
-    """learn each row of X (n, d), y (n,), w (n,); 0, or 1 + the number of a row refused."""
+    """learn each row of X (n, d), y (n,), w (n,)."""
     for t in range(X.shape[0]):
-        if learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma) < 0:
-            return t + 1
-    return 0
+        learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
 
 
 @kernel
@@ -109,9 +107,7 @@ def predict_rows(X, winners, out, v, near, scores, stats, cores, votes, counts, 
 def prequential_rows(
     X, y, w, winners, out, v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma
 ):
-    """predict, then learn, each row of X (n, d); 0, or 1 + the number of a row refused."""
+    """predict, then learn, each row of X (n, d)."""
     for t in range(X.shape[0]):
         winners[t] = predict(X[t], out[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)
-        if learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma) < 0:
-            return t + 1
-    return 0
+        learn(X[t], y[t], w[t], v, near, scores, stats, cores, votes, counts, seen, extent, l2, delta, sigma)

@@ -186,7 +186,7 @@ class RandomFeatureClassifier(ArrayClassifier):
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    if not (isinstance(value, numbers.Integral) and int(value) >= least):
+    if not (isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least):
         raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 

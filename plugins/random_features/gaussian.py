@@ -4,6 +4,7 @@
 # Compiled: the docstrings give the shapes, Numba infers the types.
 
 import math
+import numbers
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import scaled
@@ -16,8 +17,9 @@ def checked_width(sigma: str | float) -> float:
     """The kernels' form of a width: the number itself, 0.0 for "auto"; ValueError for anything else."""
     if sigma == "auto":
         return 0.0
-    if isinstance(sigma, str) or not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be 'auto' or a positive number, not {sigma!r}")
+    # Beyond these bounds its square, or that of a distance over it, is no float.
+    if not isinstance(sigma, numbers.Real) or isinstance(sigma, bool) or not 1e-100 <= sigma <= 1e100:
+        raise ValueError(f"sigma must be 'auto' or a number from 1e-100 to 1e100, not {sigma!r}")
     return float(sigma)
 
 
