@@ -167,7 +167,8 @@ def cells(X: np.ndarray, y: list[Any], quick: bool) -> Iterator[tuple[str, str, 
             def run(make: Any = make, limit: float = limit, more: dict = {"seed": seed} if has_seed else {}) -> dict:
                 few = min(1000, len(y))
                 through = by_arrays if hasattr(make(**more), "prequential_many") else one_by_one
-                through(make(**more), X[:few], y[:few], limit)  # compiles
+                through(make(**more), X[:few], y[:few], limit)  # compiles, and so does this
+                one_by_one(make(**more), X[:50], y[:50], budget)
                 right, spent = through(make(**more), X, y, limit)
                 few = min(3000, len(right))
                 some, seconds = one_by_one(make(**more), X[:few], y[:few], budget / 10)
