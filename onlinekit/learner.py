@@ -89,7 +89,7 @@ class ArrayClassifier(ArrayState):
     # -- one by one ----------------------------------------------------------------------------------------
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn one sample: features x, label y, weight w >= 0."""
+        """Learn one sample: features x, label y, weight w from 0 to 1e12."""
         # The usual sample, exactly the known features and a known label, costs one kernel call and little else; any
         # other, and every error, is left to _learn.
         try:

@@ -12,15 +12,8 @@ import math
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
-from onlinekit_plugins.random_features.gaussian import (
-    best_rival,
-    expansion,
-    follow,
-    into_probabilities,
-    present,
-    similarities,
-    width,
-)
+from onlinekit_plugins.random_features.gaussian import expansion, follow, present, similarities, width
+from onlinekit_plugins.random_features.scores_kernels import hinge, into_probabilities
 
 
 @kernel
@@ -48,15 +41,7 @@ def learn(x, y, w, v, near, scores, stats, cores, votes, counts, seen, extent, l
     follow(x, stats, seen, extent, v)
     score(x.shape[0], v, near, scores, cores, votes, counts, l2, width(sigma, extent))
     counts[1] += w
-    rival = -1
-    K = votes.shape[0]
-    if K == 1:
-        sign = 1.0 if y == 1 else -1.0
-        loss = 1.0 - sign * scores[0]
-    else:
-        sign = 1.0
-        rival = best_rival(scores, y, K)
-        loss = 1.0 - (scores[y] - scores[rival])
+    loss, k, rival, sign = hinge(scores, y, votes.shape[0])
     if not loss > 0.0 or w == 0.0:
         return 0
     size = int(counts[0])
@@ -73,7 +58,7 @@ def learn(x, y, w, v, near, scores, stats, cores, votes, counts, seen, extent, l
                 cores[j, i] = v[j]
         else:
             step *= near[i]
-    votes[0 if K == 1 else y, i] += step
+    votes[k, i] += step
     if rival >= 0:
         votes[rival, i] -= step
     return 0

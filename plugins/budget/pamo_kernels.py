@@ -12,7 +12,8 @@ import math
 
 from onlinekit.jit import kernel
 from onlinekit.scaling import finite, watch
-from onlinekit_plugins.random_features.gaussian import follow, into_probabilities, present
+from onlinekit_plugins.random_features.gaussian import follow, present
+from onlinekit_plugins.random_features.scores_kernels import into_probabilities
 
 
 @kernel

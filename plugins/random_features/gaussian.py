@@ -9,8 +9,6 @@ import numbers
 from onlinekit.jit import kernel
 from onlinekit.scaling import scaled
 from onlinekit_plugins.random_features.core_kernels import dot
-from onlinekit_plugins.random_features.scores_kernels import best_rival as best_rival
-from onlinekit_plugins.random_features.scores_kernels import into_probabilities as into_probabilities
 
 
 def checked_width(sigma: str | float) -> float:

@@ -19,7 +19,7 @@ from onlinekit_plugins.random_features.core_kernels import dot
 from onlinekit_plugins.random_features.doors import doors
 from onlinekit_plugins.random_features.eigen_kernels import largest_eigen
 from onlinekit_plugins.random_features.gaussian import expansion, follow, present, similarities, width
-from onlinekit_plugins.random_features.scores_kernels import best_rival, into_probabilities
+from onlinekit_plugins.random_features.scores_kernels import hinge, into_probabilities
 
 
 @kernel
@@ -83,21 +83,14 @@ def learn(x, y, w, v, near, image, scores, stats, points, coefs, nystroem, count
         return -1
     watch(x, stats)
     follow(x, stats, seen, extent, v)
-    size, K = int(counts[0]), coefs.shape[0]
+    size = int(counts[0])
     s = width(sigma, extent)
     similarities(v, x.shape[0], near, points, size, s)
     expansion(near, coefs, size, scores)
-    rival = -1
-    step = lr * w
-    if K == 1:
-        step = step if y == 1 else -step
-        loss = 1.0 - (scores[0] if y == 1 else -scores[0])
-    else:
-        rival = best_rival(scores, y, K)
-        loss = 1.0 - (scores[y] - scores[rival])
+    loss, k, rival, sign = hinge(scores, y, coefs.shape[0])
     if not loss > 0.0 or w == 0.0:
         return 0
-    k = 0 if K == 1 else y
+    step = sign * lr * w
     budget = points.shape[1]
     if size < budget:
         for j in range(x.shape[0]):

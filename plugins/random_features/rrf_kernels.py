@@ -16,7 +16,7 @@ from onlinekit.scaling import finite, watch
 from onlinekit_plugins.random_features.core_kernels import dot
 from onlinekit_plugins.random_features.doors import doors
 from onlinekit_plugins.random_features.gaussian import follow, present, width
-from onlinekit_plugins.random_features.scores_kernels import best_rival, into_probabilities
+from onlinekit_plugins.random_features.scores_kernels import hinge, into_probabilities
 from onlinekit_plugins.random_features.sincos import sincos
 
 
@@ -53,14 +53,7 @@ def learn(x, y, w, v, work, scores, stats, noise, scales, weights, seen, extent,
     c, s, g = work[1], work[2], work[3]
     lr, width_lr, l2, max_change = rates[0], rates[1], rates[2], rates[3]
     D, K = c.shape[0], weights.shape[0]
-    rival = -1
-    k, sign = 0, 1.0
-    if K == 1:
-        sign = 1.0 if y == 1 else -1.0
-        loss = 1.0 - sign * scores[0]
-    else:
-        k, rival = y, best_rival(scores, y, K)
-        loss = 1.0 - (scores[y] - scores[rival])
+    loss, k, rival, sign = hinge(scores, y, K)
     learns = loss > 0.0 and w > 0.0
     norm = 1.0 / math.sqrt(D)
     if learns and width_lr > 0.0:

@@ -31,6 +31,19 @@ def best_rival(scores, y, K):
 
 
 @kernel
+def hinge(scores, y, K):
+    """(loss, k, rival, sign): loss = 1 - (f_y - f_rival), of one output 1 - sign f_0, with sign = -1 or +1 for y.
+
+    Output k is to move by sign, output rival, the best of the others, the other way; rival -1 when there is none.
+    """
+    if K == 1:
+        sign = 1.0 if y == 1 else -1.0
+        return 1.0 - sign * scores[0], 0, -1, sign
+    rival = best_rival(scores, y, K)
+    return 1.0 - (scores[y] - scores[rival]), y, rival, 1.0
+
+
+@kernel
 def into_probabilities(scores, K, out):
     """out = (1 - s, s), s = sigmoid(scores_0), when K = 1, else the softmax of scores (K,); the winner's index.
 
