@@ -206,6 +206,25 @@ def test_deleting_the_last_sample_leaves_a_fresh_model(kernel):
     assert np.array_equal(again.decision_function(frame(X)), want.decision_function(frame(X)))
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_deleting_inside_and_outside_the_strip_and_twice(kernel):
+    X, y = gaussians(60)
+    model = learned(X, y, kernel=kernel, theta=0.5, lam=10.0)
+    alpha = model.dual_coef()
+    idle = next(key for key, value in alpha.items() if value == 0.0)
+    active = max(alpha, key=lambda key: abs(alpha[key]))
+    before = model.decision_function(frame(X))
+    model.unlearn(idle)  # it had no say: nothing moves
+    assert np.abs(model.decision_function(frame(X)) - before).max() <= 1e-9
+    refused(model, KeyError, lambda: model.unlearn(idle))
+    model.unlearn(active)
+    assert np.abs(model.decision_function(frame(X)) - before).max() > 1e-4
+    refused(model, KeyError, lambda: model.unlearn_many([active]))
+    rest = [t for t in range(60) if t not in (idle, active)]
+    want = learned(X[rest], y[rest], kernel=kernel, theta=0.5, lam=10.0)
+    assert np.abs(model.decision_function(frame(X)) - want.decision_function(frame(X))).max() <= 1e-8
+
+
 def test_inserting_and_deleting_in_one_call():
     X, y = gaussians(40)
     model = learned(X[:30], y[:30])
