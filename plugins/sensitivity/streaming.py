@@ -212,15 +212,27 @@ class HessianMetric:
         """The radius by first crossing: any rho with e-(rho) < 1 and rho (1 - e-(rho)) > gamma exceeds |w1 - w0|_N."""
         gamma, kappa = out["gamma"], out["kappa"]
         rho = max(gamma * 1.0001, 1e-300)
+        before: tuple[float, float] | None = None
         for _ in range(60):
             lost = self.change(rho, False, False, kappa)
             if lost >= 1:
                 return
-            if rho * (1 - lost) * (1 - 8 * UNIT) > gamma:
+            short = gamma - rho * (1 - lost) * (1 - 8 * UNIT)
+            if short < 0:
                 break
-            rho = max(rho, gamma / (1 - lost)) * 1.003
+            further = max(rho, gamma / (1 - lost))
+            # rho (1 - e-(rho)) is concave, so the secant through two points before the crossing ends before it as well.
+            if before is not None and before[1] > short:
+                further = max(further, rho + short * (rho - before[0]) / (before[1] - short))
+            before, rho = (rho, short), further * 1.003
         else:
             return
+        if before is not None:
+            # The chord to a point before the crossing lies below, so its zero is a crossing too, and next to the first.
+            nearer = (rho + short * (rho - before[0]) / (before[1] - short)) * (1 + 1e-7)
+            less = self.change(nearer, False, False, kappa)
+            if nearer * (1 - less) * (1 - 8 * UNIT) > gamma:
+                rho, lost = nearer, less
         for _ in range(4):
             smaller = gamma / (1 - lost) * (1 + 8 * UNIT)
             if smaller >= rho * (1 - 1e-5):
