@@ -81,7 +81,8 @@ def violations(seed):
     w1 = naive.optimum_damped(X1, y1, C, loss)
     tracker.refine(form(X1), y1, int(rng.integers(1, 4)))
     E = np.vstack([np.eye(len(w0)), rng.normal(size=(3, len(w0))) / scale, X[:3]])
-    found = [tracker.bounds(form(E), level)[:2] for level in (*LEVELS, "auto")]
+    levels = (*LEVELS, "auto") if summary.matrices else ("sphere", "smooth-sphere", "newton", "auto")
+    found = [tracker.bounds(form(E), level)[:2] for level in levels]
     found.append(tracker.segment(form(E), form(X1), y1)[:2])
     wrong, checked = 0, 0
     with mp.workdps(60):
@@ -95,7 +96,7 @@ def violations(seed):
         for lower, upper in found:
             wrong += sum(excludes(low, high, score(row, w1)) for low, high, row in zip(lower, upper, E, strict=True))
             checked += len(E)
-        if len(y) > 1:
+        if len(y) > 1 and summary.matrices:
             i = int(rng.integers(len(y)))
             lower, upper, _ = loo_certificates(summary, form(X), y)
             there = naive.optimum_damped(np.delete(X, i, 0), np.delete(y, i), C, loss)
@@ -105,20 +106,37 @@ def violations(seed):
 
 
 def count(seeds):
+    """Wrong intervals by seed, and how many intervals there were."""
+    wrong, checked, unsolved = {}, 0, 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.array([violations(seed) for seed in seeds])
+        for seed in seeds:
+            try:
+                found, number = violations(seed)
+            except RuntimeError as error:  # the reference gives up on some logistic optima at these scales
+                assert str(error) == "no solution"
+                unsolved += 1
+                continue
+            wrong, checked = {**wrong, **({seed: found} if found else {})}, checked + number
+    assert unsolved <= 0.02 * len(seeds)
+    return wrong, checked
 
 
 def test_no_violation_in_extremes():
-    found = count(range(50))
-    assert found[:, 0].sum() == 0 and found[:, 1].sum() > 2000
+    wrong, checked = count(range(50))
+    assert not wrong and checked > 2000
+
+
+def test_no_violation_in_extremes_without_matrices(monkeypatch):
+    monkeypatch.setattr("onlinekit_plugins.sensitivity.summary.LARGEST_DENSE", 0)
+    wrong, checked = count(range(5000, 5050))
+    assert not wrong and checked > 1000
 
 
 @pytest.mark.slow
 def test_no_violation_in_more_extremes():
-    found = count(range(1000, 1500))
-    assert not found[:, 0].any(), np.flatnonzero(found[:, 0]) + 1000
+    wrong, checked = count(range(1000, 1500))
+    assert not wrong and checked > 20_000
 
 
 @pytest.mark.parametrize("sparse", [False, True])
