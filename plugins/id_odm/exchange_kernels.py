@@ -36,7 +36,7 @@ from onlinekit_plugins.id_odm.kernels import (
 from onlinekit_plugins.id_odm.packed_kernels import add, backward, column, dot, factor, forward, rank, solve, times
 
 RESIDUAL = 1e-10  # of Q z = t, before `_polish`
-BLOCK = 32  # more leave or enter in several blocks, so that the block's vectors stay in the cache
+BLOCK = ROOM // 2  # more leave or enter in several blocks, whose terms always have room in U
 
 
 @kernel
@@ -135,17 +135,17 @@ def exchange(
 
     V[F] must be fresh for those that enter. Leaving D: g = P_DD^-1 z_D, z -= P_:D g, P -= P_:D P_DD^-1 P_D:.
     Entering E: q = K_SE, v = P q, Sigma = K_EE + diag(il_E) - q'v, z_E = Sigma^-1 (t_E - q'z), z -= v z_E,
-    P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added. Terms that U has room for wait there, so that several
-    exchanges take one pass over P.
+    P += v Sigma^-1 v', with rows -Sigma^-1 v and Sigma^-1 added. The terms wait in U, so that several exchanges take
+    one pass over P.
     """
     nl, ne = leaving.shape[0], entering.shape[0]
     for begin in range(0, max(nl, ne), BLOCK):
         s, r, m = int(C[SIZE]), min(BLOCK, max(0, nl - begin)), min(BLOCK, max(0, ne - begin))
         D, E = leaving[begin : begin + r], entering[begin : begin + m]
-        # Rows: factors of the change of P (r leave, m enter, zeros up to a multiple of 4), q (m, even), z, z before.
-        terms, spare = (r + m + 3) // 4 * 4, r + (m + 1) // 2 * 2
-        at_q = max(terms, spare)
-        work = np.zeros((at_q + (m + 1) // 2 * 2 + 2, s))
+        # Rows: factors of the change of P (r leave, m enter), q from at_q on (m, even for `times`), z, z before.
+        even = (m + 1) // 2 * 2
+        at_q = r + even
+        work = np.zeros((at_q + even + 2, s))
         z, old = work[-2], work[-1]
         for i in range(s):
             z[i] = old[i] = V[B, M[MEMBER, i]]
@@ -173,7 +173,7 @@ def exchange(
                     work[at_q + e, i] = row[M[MEMBER, i]]
                 for a in range(r):
                     work[at_q + e, M[POS, D[a]]] = 0.0
-            times(P, s, work[at_q : work.shape[0] - 2], work[r:spare])
+            times(P, s, work[at_q : at_q + even], work[r:at_q])
             least = np.inf
             for e in range(m):
                 q, j = work[at_q + e], E[e]
@@ -202,17 +202,12 @@ def exchange(
             forward(LE, work[r : r + m], s)
         if C[WAITING] + r + m > ROOM:
             flush(P, C, U, sign)
-        if r + m > ROOM:
-            signs = np.ones(terms)
-            signs[:r] = -1.0
-            rank(P, s, work, signs, terms)
-        else:
-            for a in range(r + m):
-                term = int(C[WAITING])
-                sign[term] = -1.0 if a < r else 1.0
-                for i in range(s):
-                    U[term, i] = work[a, i]
-                C[WAITING] += 1.0
+        for a in range(r + m):
+            term = int(C[WAITING])
+            sign[term] = -1.0 if a < r else 1.0
+            for i in range(s):
+                U[term, i] = work[a, i]
+            C[WAITING] += 1.0
         if m > 0:
             backward(LE, work[r : r + m], s)
             unit, at = np.empty(m), s * (s + 1) // 2

@@ -24,7 +24,7 @@ from onlinekit_plugins.id_odm.kernels import (
     B,
     T,
 )
-from onlinekit_plugins.id_odm.packed_kernels import dot, times
+from onlinekit_plugins.id_odm.packed_kernels import add, dot
 
 SPOTS = 4  # residual rows looked at after every resolve
 MAX_GAP = 64.0  # resolves between two checks of all rows, at most
@@ -81,14 +81,14 @@ def polish(
         C[TURN] = (C[TURN] + SPOTS) % s
         if worst <= enough:
             return _lengthen(C, worst)
-    r, z = np.zeros((2, s)), np.empty((2, s))  # `times` takes rows by twos
+    r, z = np.empty(s), np.empty(s)
     moved = longer = 0
     before = np.inf
     while True:
         worst = 0.0
         for p in range(s):
-            r[0, p] = _residual(K, V, M, top, p)
-            worst = max(worst, abs(r[0, p])) if r[0, p] == r[0, p] else np.inf
+            r[p] = _residual(K, V, M, top, p)
+            worst = max(worst, abs(r[p])) if r[p] == r[p] else np.inf
         if not worst <= BROKEN * max(1.0, C[NOISE] / tol):
             return 2
         if moved == 0:
@@ -103,11 +103,16 @@ def polish(
             C[FOUND], C[SINCE], C[GAP] = worst, 0.0, 1.0
             return 1 if worst <= 50.0 * enough else 2
         flush(P, C, U, sign)
-        times(P, s, r, z)
+        at = 0
+        for p in range(s):  # z = P r
+            row = P[at : at + p + 1]
+            z[p] = dot(row, r, p + 1)
+            add(z, p, r[p], row)
+            at += p + 1
         energy = 0.0
         for p in range(s):
-            V[B, M[MEMBER, p]] += z[0, p]
-            energy += abs(r[0, p] * z[0, p])
+            V[B, M[MEMBER, p]] += z[p]
+            energy += abs(r[p] * z[p])
         C[PATH] += 2.0 * math.sqrt(energy)
         C[REFINEMENTS] += 1.0
         moved += 1
