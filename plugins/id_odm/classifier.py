@@ -21,14 +21,16 @@ class ODMClassifier(MarginClassifier):
     The published path following (Algorithm 1 of the paper) is exact for one sample at a time but wrong for batches:
     it fixes the side of each new sample at the start. This class exchanges whole blocks and checks every sample.
 
-    Memory: 8 n^2 + 4 n^2 bytes for n samples, or O(n d + d^2) with kernel="linear" and few features.
+    Memory: 8 n^2 bytes for n samples and 4 n^2 for every f (one for two labels, else one a class; at theta = 0 once for
+    all), or O(n d + d^2) with kernel="linear" and few features.
 
     Parameters
     ----------
     lam
         Weight lambda > 0 of the losses.
     theta
-        Half width of the strip in which margins cost nothing, 0 <= theta < 1; 0 is kernel ridge regression on +-1.
+        Half width of the strip in which margins cost nothing, 0 <= theta < 1; 0 is kernel ridge regression on +-1,
+        where all classes share one inverse.
     kernel
         "rbf", exp(-gamma |x - z|^2) + coef0, or "linear", x'z + coef0.
     gamma
@@ -42,9 +44,11 @@ class ODMClassifier(MarginClassifier):
         More are refused by a MemoryError before anything is taken.
     standardize
         Scale by the running mean and deviation as they are when a row is learned (River's StandardScaler in a
-        pipeline). Unlearning is then still as if never seen, but scales and solves all later rows anew, O(n^3).
+        pipeline). Unlearning is then still as if never seen, but every later row is scaled anew: up to an eighth of
+        the samples are exchanged, O(n^2) each, more are solved anew, O(n^3). Without a scale it is O(n^2).
     tol
-        Largest violation of the optimality conditions, in units of f, that is left alone.
+        Largest violation of the optimality conditions, in units of f, that is left alone. Where k(x, x) lam w is
+        beyond about 1e7, rounding may leave more: see `kkt_residual`.
     classes
         (False, True): labels True/False or 1/0. None: any labels, new ones at any time, a class goes with its last
         sample; solved one-vs-rest on one kernel matrix. A sequence: those labels.

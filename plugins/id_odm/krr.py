@@ -32,7 +32,8 @@ class KernelRidgeRegressor(ExactRegressor):
     max_samples
         More are refused by a MemoryError.
     standardize
-        Scale features by their running mean and deviation when they are learned (unlearning is then O(n^3)).
+        Scale features by their running mean and deviation when they are learned (unlearning an early sample is then
+        O(n^3)).
     tol
         Largest violation of the optimality conditions that is left alone, in units of f.
     on_invalid

@@ -39,7 +39,7 @@ class KernelMachine(ExactCore):
         More are refused by a MemoryError.
     standardize
         Scale by the running mean and deviation as they are when a row is learned, as River's StandardScaler in a
-        pipeline. Unlearning then has to scale and solve all later rows anew (O(n^3)).
+        pipeline. Unlearning then scales all later rows anew: few are exchanged, many are solved anew (O(n^3)).
     tol
         Largest violation of the optimality conditions, in units of f, that is left alone.
     on_invalid
