@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from river import datasets
 
 
 # bayes-logistic
@@ -722,3 +723,25 @@ class SparseScaler:
     def scaled(self, x):
         deviation = np.std(self.rows, axis=0)
         return {j: value / deviation[j] if deviation[j] > 0 else 0.0 for j, value in x.items()}
+
+
+# streams for tests ----------------------------------------------------------------------------------------------------
+
+
+def wavy(n=120, d=4, seed=0, classes=2):
+    """X (n, d) uniform on [-1, 1] and classes (n,) that no line separates."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    return X, (np.floor(classes * (np.abs(np.sin(3 * X[:, 0]) * X[:, 1 % d]) % 1))).astype(int)
+
+
+def bundled(name):
+    """X (n, d) and labels (n,) of a data set that ships with River."""
+    rows = list(getattr(datasets, name)())
+    keys = list(rows[0][0])
+    return np.array([[float(x[k]) for k in keys] for x, _ in rows]), np.array([label for _, label in rows])
+
+
+def proba(model, X):
+    """The probabilities (n, classes) of the rows of X, one by one."""
+    return np.array([list(model.predict_proba_one(dict(enumerate(x))).values()) for x in X.tolist()])

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import datasets
 from sklearn.neighbors import KNeighborsClassifier
 
-from naive import NaiveExperts
+from naive import NaiveExperts, bundled, wavy
 from onlinekit.testing import learner_checks
 from onlinekit_plugins.linear import LogisticRegression, PAClassifier
 from onlinekit_plugins.random_features import KernelExpertsClassifier, MPUFOGDClassifier, merge
@@ -25,19 +24,13 @@ def test_contract(check):
     check()
 
 
-def rows(n=150, d=4, seed=0, classes=2):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, d))
-    return X, (np.floor(classes * (np.abs(np.sin(3 * X[:, 0]) * X[:, 1]) % 1))).astype(int)
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("door", ["one", "many", "prequential"])
 @pytest.mark.parametrize(
     "params", [{}, {"beta": 0.05}, {"forgetting": 0.9}, {"n_components": 110}, {"window": 40}, {"window": 3}], ids=str
 )
 def test_the_naive_reference(classes, door, params):
-    X, y = rows(classes=classes)
+    X, y = wavy(150, classes=classes)
     labels = range(classes) if classes > 2 else (False, True)
     model = KernelExpertsClassifier(**{"n_components": 12, **params}, classes=labels)
     model._grow_features(range(4))
@@ -66,7 +59,7 @@ def test_the_naive_reference(classes, door, params):
 
 
 def test_without_forgetting_the_least_squares_are_ridge_regression():
-    X, y = rows(200, 3)
+    X, y = wavy(200, 3)
     model = KernelExpertsClassifier(8, beta=0.0, forgetting=1.0, standardize=False, sigma=0.7)
     w = np.random.default_rng(0).uniform(0.5, 2, 200)
     model.learn_many(X, y, w)
@@ -86,13 +79,13 @@ def test_directions_that_are_not_excited_do_not_wind_up():
     inverse = model._arrays["inverse"]
     assert np.trace(inverse) <= 40 / 0.1 + 1e-6 and (inverse == inverse.T).all()
     assert np.linalg.eigvalsh(inverse).min() > -1e-9
-    Z, y = rows(2000, 2)
+    Z, y = wavy(2000, 2)
     right = model.prequential_many(Z, y) == y
     assert np.mean(right[500:]) > 0.9, "and it still learns"
 
 
 def test_the_linear_expert_is_passive_aggressive():
-    X, y = rows(300, 3)
+    X, y = wavy(300, 3)
     model, pa = KernelExpertsClassifier(5, standardize=False), PAClassifier()
     model.learn_many(X, y)
     pa.learn_many(X, y)
@@ -101,7 +94,7 @@ def test_the_linear_expert_is_passive_aggressive():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_logistic_expert_is_logistic_regression(classes):
-    X, y = rows(300, 3, classes=classes)
+    X, y = wavy(300, 3, classes=classes)
     labels = (False, True) if classes == 2 else range(3)
     model = KernelExpertsClassifier(5, standardize=False, classes=labels)
     logistic = LogisticRegression(lr=0.02, intercept_lr=0.02, classes=labels)
@@ -151,7 +144,7 @@ def test_the_newest_of_equally_near_rows_count():
 
 def test_rows_kept_gain_features_that_come_later():
     """A feature that a kept row had not is 0 in it, as everywhere: the same as if it had been there from the start."""
-    X, y = rows(120, 3)
+    X, y = wavy(120, 3)
     late = KernelExpertsClassifier(10, window=50)
     early = KernelExpertsClassifier(10, window=50)
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
@@ -163,7 +156,7 @@ def test_rows_kept_gain_features_that_come_later():
 
 
 def test_a_third_class_moves_no_score():
-    X, y = rows(300)
+    X, y = wavy(300)
     model = KernelExpertsClassifier(20, classes=None, standardize=False)
     model.learn_many(X, y)
     w = model._arrays["recursive"][0].copy()
@@ -208,9 +201,7 @@ def test_parameters_out_of_range_are_named(name, value):
 
 @pytest.mark.parametrize("name, least", [("Phishing", 0.893), ("Bananas", 0.887), ("ImageSegments", 0.92)])
 def test_no_worse_than_mpu_fogd_on_its_own(name, least):
-    samples = list(getattr(datasets, name)())
-    X = np.array([[float(v) for v in x.values()] for x, _ in samples])
-    y = np.array([label for _, label in samples])
+    X, y = bundled(name)
     classes = None if len(set(y.tolist())) > 2 else (False, True)
     means = []
     for make in (KernelExpertsClassifier, lambda **params: MPUFOGDClassifier(features="sincos", **params)):
