@@ -23,11 +23,11 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
 
     - mpu-fogd on phi = (cos U x, sin U x), whose steps move U as well: follows nonlinear classes at any width;
     - recursive least squares with forgetting on the first 100 directions of the same phi, targets +-1: finds in a few
-      hundred samples what gradient steps need thousands for, and costs most of the time, O(R^2) with R <= 200;
+      hundred samples what gradient steps need thousands for; O(R^2) a row with R <= 200, most of the time at few features;
     - passive-aggressive on x itself: the fastest to follow, and right where the classes are near to linear;
     - logistic (softmax) regression on x, steps min(0.02, 1 / |x|^2): right where they are near to linear and noisy;
     - the 5 nearest of the last `window` rows, each with the say w / distance: right where classes are many small
-      clusters or where what was true a while ago is not any more. O(window d) a row.
+      clusters or where what was true a while ago is not any more; O(window d), most of the time from some 30 features.
 
     p(y | x) = sum_h v_h p_h(y | x), v_h ~ exp(20 a_h), a_h the share of right answers of expert h with weight 0.99^age,
     p_h the sigmoid or softmax of its scores (three times those of the least squares, six times with more than two
@@ -86,6 +86,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
     ----------
     Littlestone, Warmuth, The weighted majority algorithm, Information and Computation 108, 1994.
     Engel, Mannor, Meir, The kernel recursive least-squares algorithm, IEEE Transactions on Signal Processing 52, 2004.
+    Dudani, The distance-weighted k-nearest-neighbor rule, IEEE Transactions on Systems, Man, and Cybernetics 6, 1976.
     """
 
     arrays = {
