@@ -23,7 +23,7 @@ class KernelExpertsClassifier(RandomFeatureClassifier):
 
     - mpu-fogd on phi = (cos U x, sin U x), whose steps move U as well: follows nonlinear classes at any width;
     - recursive least squares with forgetting on the first 100 directions of the same phi, targets +-1: finds in a few
-      hundred samples what gradient steps need thousands for; O(R^2) a row with R <= 200, most of the time at few features;
+      hundred samples what gradient steps need thousands for; O(R^2), R <= 200, most of the time at few features;
     - passive-aggressive on x itself: the fastest to follow, and right where the classes are near to linear;
     - logistic (softmax) regression on x, steps min(0.02, 1 / |x|^2): right where they are near to linear and noisy;
     - the 5 nearest of the last `window` rows, each with the say w / distance: right where classes are many small
