@@ -26,19 +26,20 @@ def whiten(fit: FitSummary, rows: Any) -> np.ndarray:
 
 
 def add_whitened(
-    fit: FitSummary, total: np.ndarray, rows: Any, weights: np.ndarray, T: np.ndarray | None, sign: int
-) -> tuple[float, float]:
-    """Total (d, d) += sign L^-1 (sum_i weights_i x_i x_i') L^-T, weights >= 0; its trace and a bound of its rounding.
+    fit: FitSummary, total: np.ndarray | None, rows: Any, weights: np.ndarray, T: np.ndarray | None, sign: int
+) -> tuple[np.ndarray, float, float]:
+    """Total + sign L^-1 (sum_i weights_i x_i x_i') L^-T in place, with the trace of that sum and its rounding.
 
-    ``T`` holds L^-1 x_i when that is known; else the sum is made in the coordinates of the rows. The bound is in the
-    order of symmetric matrices.
+    ``total`` (d, d), None for zero; weights (m,) >= 0. ``T`` holds L^-1 x_i when that is known; else the sum is made in
+    the coordinates of the rows. The rounding is bounded in the order of symmetric matrices.
     """
     m, d = rows.shape
     if T is not None:
         trace = float(weights @ np.einsum("ij,ij->i", T, T))
         if m <= 8:
+            total = np.zeros((d, d)) if total is None else total
             add_few(np.ascontiguousarray(T), sign * weights, total)
-            return trace, 8 * UNIT * (m + d + 8) * trace
+            return total, trace, 8 * UNIT * (m + d + 8) * trace
         white, dust = losses.weighted_gram(T, weights), 8 * UNIT * (m + d + 8) * trace
     else:
         plain = gram_of(rows, weights)
@@ -46,11 +47,13 @@ def add_whitened(
         reach = float(np.sqrt(np.diag(plain)) @ fit.inverse_root)
         white = whiten(fit, whiten(fit, plain).T)
         trace, dust = float(np.trace(white)), 8 * UNIT * (m + 2 * d + 8) * reach * reach
-    if sign > 0:
+    if total is None:
+        total = white if sign > 0 else -white
+    elif sign > 0:
         total += white
     else:
         total -= white
-    return trace, dust
+    return total, trace, dust
 
 
 def gram_of(rows: Any, weights: np.ndarray) -> np.ndarray:
@@ -128,10 +131,11 @@ class AddedRows:
             self._sums, self._dust = [], 0.0
             return
         z, slack, q = numbers.T
-        if not self._sums:
-            self._sums = list(np.zeros((2, self._fit.d, self._fit.d)))
-        for total, weights in zip(self._sums, (third_derivative(z, slack) * q, q * q / 8), strict=True):
-            _, dust = add_whitened(self._fit, total, rows, weights, T, sign)
+        before: list[Any] = self._sums or [None, None]
+        self._sums = []
+        for total, weights in zip(before, (third_derivative(z, slack) * q, q * q / 8), strict=True):
+            total, _, dust = add_whitened(self._fit, total, rows, weights, T, sign)
+            self._sums.append(total)
             # What rounding may leave in the sums after any number of additions and removals.
             self._dust += dust + 2 * UNIT * float(np.trace(total))
 

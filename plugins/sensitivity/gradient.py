@@ -86,4 +86,4 @@ def _terms(loss: str, z: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, np.nd
     value = np.log1p(e) - np.minimum(z, 0.0)
     # |phi''| <= |phi'|, and exp, log1p and the division are right to some units.
     doubt = size * (1.01 * off) + off * off
-    return -size, 16.0 * UNIT * size + doubt, value, 16.0 * UNIT * value + doubt
+    return -size, 20.0 * UNIT * size + doubt, value, 20.0 * UNIT * value + doubt

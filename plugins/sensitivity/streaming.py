@@ -58,9 +58,7 @@ class HessianMetric:
         weights = losses.curvature(self.summary.loss, z)
         self._change(rows, weights, back)
         T = whiten(self.summary, rows) if rows.shape[0] <= 2 * self.summary.d else None
-        if self._lost is None:
-            self._lost = np.zeros((self.summary.d, self.summary.d))
-        trace, dust = add_whitened(self.summary, self._lost, rows, weights, T, -1 if back else 1)
+        self._lost, trace, dust = add_whitened(self.summary, self._lost, rows, weights, T, -1 if back else 1)
         self._lost_size += trace * (1 + 1e-9)
         self._lost_dust += dust
 
