@@ -131,7 +131,7 @@ class AddedRows:
             self._sums, self._dust = [], 0.0
             return
         z, slack, q = numbers.T
-        before: list[Any] = self._sums or [None, None]
+        before: list[Any] = list(self._sums) if self._sums else [None, None]
         self._sums = []
         for total, weights in zip(before, (third_derivative(z, slack) * q, q * q / 8), strict=True):
             total, _, dust = add_whitened(self._fit, total, rows, weights, T, sign)
