@@ -788,3 +788,13 @@ def test_costs_of_a_first_call_and_of_a_small_model(tmp_path):
     assert cold[0] <= 30.0, f"the cold first call took {cold[0]:.1f} s CPU"
     assert warm[0] <= 2.0, f"imports and the cached first call took {warm[0]:.1f} s CPU"
     assert warm[1] <= 30e-6, f"learn_one on a one-sample model took {1e6 * warm[1]:.0f} us"
+
+
+def test_a_linear_model_of_few_features_begins_in_the_primal():
+    model = ODMClassifier(kernel="linear", coef0=1.0)
+    model.learn_one({"a": 1.0, "b": -1.0}, True)
+    assert isinstance(model._engine, PrimalEngine) and model.stats()["exchanges"] == 1
+    assert model._past == dict.fromkeys(model._past, 0)  # no other engine had a part in it
+    wide = ODMClassifier(kernel="linear")
+    wide.learn_one({f"x{j}": 1.0 for j in range(80)}, True)
+    assert isinstance(wide._engine, Engine)

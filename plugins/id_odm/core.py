@@ -132,10 +132,13 @@ class ExactCore(ScaledRows):
         except MemoryError:
             self._counts, self._all_used = before
             raise
+        self._replace_engine(engine)
+        self._samples.slot.update(zip(handles, at.tolist(), strict=True))
+
+    def _replace_engine(self, engine: Engine | PrimalEngine) -> None:
         for name, count in self._engine.counts.items():
             self._past[name] += count
         self._engine = engine
-        self._samples.slot.update(zip(handles, at.tolist(), strict=True))
 
     def _exchange(self, handles: list[int], rows: np.ndarray, slots: np.ndarray) -> None:
         """Rows (m, d) of stored samples, the handles (m,), in place of all that is in some slots."""
@@ -198,6 +201,8 @@ class ExactCore(ScaledRows):
         weights, keys = weights[lost:], keys[lost:]
         if new:
             self._schema.extend(new)
+            if not len(samples) and self._wants_primal(False) != isinstance(self._engine, PrimalEngine):
+                self._replace_engine(self._new_engine())
             self._engine.widen(len(self._schema))
         before = self._stats, self._base
         fed = self._scale_new(rows, lost)

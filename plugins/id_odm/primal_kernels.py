@@ -112,10 +112,17 @@ def rebuild(
     num[ERROR] = 0.0
     count[SINCE] = 0
     count[REBUILDS] += 1
-    vecs[OLD] = vecs[W]
+    remember(vecs)
     invert(A, mats[1])
     times(mats[1], r, vecs[W])
     num[PATH] += gone(vecs)
+
+
+@kernel
+def remember(vecs: np.ndarray) -> None:
+    """Old w = w."""
+    for j in range(vecs.shape[1]):
+        vecs[OLD, j] = vecs[W, j]
 
 
 @kernel
@@ -215,7 +222,7 @@ def settle(
     """w := A^-1 r to rounding: start afresh when due, else w += M (r - Aw), and M anew when that does not help."""
     d = vecs.shape[1]
     if count[ACTIVE] == 0 and count[SINCE] > 0:
-        vecs[OLD] = vecs[W]
+        remember(vecs)
         mats[:] = 0.0
         for j in range(d):
             mats[0, j, j] = 1.0
