@@ -74,11 +74,13 @@ def pooled(cells: list[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, 
 
 def fewer(table: dict[tuple[str, str, str], dict[str, Any]]) -> str:
     """The cells that are a mean over fewer seeds than others of their learner."""
-    most: dict[tuple[str, str], int] = {}
-    for (_, library, learner), c in table.items():
-        most[library, learner] = max(c["seeds"], most.get((library, learner), 0))
-    few = [f"{learner} on {stream}" for (stream, lib, learner), c in table.items() if c["seeds"] < most[lib, learner]]
-    return f"Fewer than three seeds: {', '.join(few)}." if few else ""
+    seeded = {learner for (_, _, learner), c in table.items() if c["seeds"] > 1} | {"ARF(10)"}
+    few: dict[str, list[str]] = {}
+    for (stream, _, learner), c in table.items():
+        if learner in seeded and c["seeds"] < 3:
+            few.setdefault(learner, []).append(f"{stream} ({c['seeds']})")
+    told = "; ".join(f"{learner} on {', '.join(streams)}" for learner, streams in few.items())
+    return f"Fewer than three seeds: {told}." if few else ""
 
 
 def group(library: str, learner: str) -> int:

@@ -1,5 +1,6 @@
 """Numbers that mpu-fogd and its family are said to reach, and uses that share one instance."""
 
+import json
 import multiprocessing
 import re
 import sys
@@ -115,3 +116,21 @@ def test_the_checked_in_speeds_are_those_promised():
     assert ratios["6"] >= 1 and ratios["54"] >= 3 and ratios["300"] >= 4
     cold, warm = table("mpu_fogd_speed", "## Start-up")
     assert float(cold[2]) <= 0.1 and float(cold[3]) <= 15 and float(warm[3]) <= 1.2
+
+
+def test_the_best_of_the_family_is_near_the_best_of_all_on_streams(monkeypatch):
+    """In the checked-in table: within half a point of every learner that is no forest on 6 of 8, at 10 times ARF."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    from streams_report import behind, pooled
+
+    cells = [json.loads(line) for line in (BENCHMARKS / "results" / "streams.jsonl").read_text().splitlines()]
+    table = pooled(cells)
+    streams = {stream for stream, _, _ in table}
+    learners = {(library, learner) for _, library, learner in table}
+    assert len(streams) == 8 and {(s, *key) for s in streams for key in learners} == set(table), "no blanks"
+    mine = {stream: table[stream, "onlinekit", "kernel-experts"] for stream in streams}
+    lead = {stream: behind(c, stream, table, ())[0] for stream, c in mine.items()}
+    assert sum(gap <= 0.005 for gap in lead.values()) >= 6, lead
+    for stream, c in mine.items():
+        assert c["rows"] == c["stream_rows"] and c["seeds"] == 3
+        assert c["one_by_one"] >= 10 * table[stream, "river", "ARF(10)"]["one_by_one"]
