@@ -57,7 +57,11 @@ SUMMARY = (
 HEAD_4 = "| data set | ours | scikit-learn SVC retrained | ours, all added | paper: ID-ODM | paper: MID-SVM |"
 CLOSE = """scikit-learn's SVC (hinge loss, an intercept, C chosen the same way) differs from ours by {:+.1f} points on
 average. The accuracy after all updates equals that of a fit from scratch in {} of {} trials. The published columns
-are figures from the paper (other splits and parameters), not runs of ours."""
+are figures from the paper (other splits and parameters), not runs of ours.
+
+What reproduces: an update beats retraining on every data set, by more when it is a single one, and loses nothing in
+accuracy; a batch of 5 beats five singles everywhere. What does not: the sizes of the ratios, which with us grow with
+lam (our retraining slows down with it far more than our updates) and in the paper do not, and how much a batch saves."""
 
 
 class Run:
@@ -142,6 +146,7 @@ def main():
     parser.add_argument("--data", help="folder of the data sets (default: ONLINEKIT_DATA)")
     parser.add_argument("--out", type=Path, help="write the tables here")
     parser.add_argument("--quick", action="store_true", help="two data sets, one trial")
+    parser.add_argument("--sets", nargs="+", choices=NAMES, default=NAMES, help="only these data sets")
     parser.add_argument("--resume", type=Path, help="keep finished trials in this JSON file and go on from it")
     parser.add_argument("--limit", type=float, default=np.inf, help="stop after so many CPU seconds (see --resume)")
     options = parser.parse_args()
@@ -150,7 +155,8 @@ def main():
         parser.error("the data sets are needed: --data FOLDER or ONLINEKIT_DATA")
     done = json.loads(options.resume.read_text()) if options.resume and options.resume.exists() else {}
     speed, quality, ratios, exact = [], [], [], []
-    for name in NAMES[:2] if options.quick else NAMES:
+    names = options.sets[:2] if options.quick else options.sets
+    for name in names:
         X, y = read(folder, name)
         results = []
         for seed in range(1 if options.quick else 5):
@@ -183,11 +189,14 @@ def main():
     table = np.array(ratios)
     worst, same = max(kkt for kkt, _ in exact), sum(s for _, s in exact)
     summary = SUMMARY.format(
-        *(geomean(table[:, k]) for k in range(5)), *(geomean([row[k] for row in PAPER.values()]) for k in range(3))
+        *(geomean(table[:, k]) for k in range(5)), *(geomean([PAPER[name][k] for name in names]) for k in range(3))
     )
-    mean = f"| mean | {average[0]:.1f} | {average[1]:.1f} | {average[2]:.1f} | 81.1 | 80.8 |"
+    published = [np.mean([float(PAPER[name][k].split()[0]) for name in names]) for k in (3, 4)]
+    mean = "| mean | " + " | ".join(f"{value:.1f}" for value in (*average, *published)) + " |"
+    chosen = "" if list(names) == list(NAMES) else " --sets " + " ".join(names)
     text = [
-        "# The ID-ODM paper's tables", "", f"`python benchmarks/id_odm_paper.py`; {machine()}; CPU time, one thread.",
+        "# The ID-ODM paper's tables", "",
+        f"`python benchmarks/id_odm_paper.py{chosen}`; {machine()}; CPU time, one thread.",
         "", SETTING.format(worst), "", "## Table 3: time of an update, ms, and speed-up", "", HEAD_3, "|---" * 15 + "|",
         *speed, "", summary, "", "## Table 4: accuracy, %, after 100 instances were added", "",
         HEAD_4, "|---" * 6 + "|",
