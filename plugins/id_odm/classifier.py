@@ -45,7 +45,8 @@ class ODMClassifier(MarginClassifier):
     standardize
         Scale by the running mean and deviation as they are when a row is learned (River's StandardScaler in a
         pipeline). Unlearning is then still as if never seen, but every later row is scaled anew: up to an eighth of
-        the samples are exchanged, O(n^2) each, more are solved anew, O(n^3). Without a scale it is O(n^2).
+        the samples are exchanged, O(n^2) each, more are solved anew, O(n^3): of 1000 samples the last goes in 1 ms,
+        the first in 80 ms. Without a scale any goes in O(n^2), here .3 ms.
     tol
         Largest violation of the optimality conditions, in units of f, that is left alone. Where k(x, x) lam w is
         beyond about 1e7, rounding may leave more: see `kkt_residual`.
