@@ -61,7 +61,7 @@ are figures from the paper (other splits and parameters), not runs of ours.
 
 What reproduces: an update beats retraining on every data set, by more when it is a single one, and loses nothing in
 accuracy; a batch of 5 beats five singles everywhere. What does not: the sizes of the ratios, which with us grow with
-lam (our retraining slows down with it far more than our updates) and in the paper do not, and how much a batch saves."""
+lam (retraining slows down with it far more than updates do) and in the paper do not, and how much a batch saves."""
 
 
 class Run:
