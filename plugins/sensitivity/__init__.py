@@ -1,6 +1,7 @@
 """Certified bounds of a retrained linear model: does the change of the data matter?"""
 
 from .decide import Decision, Rule, ValidationInterval
+from .kernel_sphere import KernelTracker
 from .loo import loo_certificates
 from .monitor_ellipsoid import EllipsoidTest
 from .monitor_model import LinearModel
@@ -15,6 +16,7 @@ __all__ = [
     "Decision",
     "EllipsoidTest",
     "FitSummary",
+    "KernelTracker",
     "LinearModel",
     "NewtonTest",
     "Rule",

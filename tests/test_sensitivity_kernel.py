@@ -1,0 +1,280 @@
+"""Score intervals of retrained kernel machines, against exact solutions in an explicit space and in the span."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.linalg import cho_factor, cho_solve
+
+from onlinekit_plugins.sensitivity import FitSummary, KernelTracker, Tracker, losses, solve
+
+LOSSES = ("logistic", "squared_hinge")
+QUIET = pytest.mark.filterwarnings("ignore:alpha is not near:RuntimeWarning", "ignore:w0 is not near:RuntimeWarning")
+
+
+def dot(A, B):
+    return A @ B.T
+
+
+def cubic(A, B):
+    return (A @ B.T + 1.0) ** 3
+
+
+def rbf(gamma):
+    return lambda A, B: np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+
+def solve_kernel(K, y, C, loss):
+    """Alpha of the machine's optimum and a bound of |w - w*|, by Newton steps in the dual.
+
+    At the optimum n C alpha = -y loss'(z); |w - w*| <= |grad f(w)| / C, grad f = Phi'(n C alpha + y loss'(z)) / n.
+    """
+    n, best = len(y), (np.inf, None)
+    alpha = np.zeros(n)
+
+    def state(a):
+        rest = n * C * a + y * losses.slope(loss, y * (K @ a))
+        return rest, float(C / 2 * a @ K @ a + losses.value(loss, y * (K @ a)).mean())
+
+    for _ in range(200):
+        rest, here = state(alpha)
+        off = np.sqrt(max(rest @ K @ rest, 0.0)) / (n * C)
+        off += 1e-15 * n * np.abs(rest).sum() / (n * C) * np.sqrt(np.diag(K).max())
+        if off < best[0]:
+            best = (off, alpha.copy())
+        h = losses.curvature(loss, y * (K @ alpha))
+        # (n C I + D K) step = rest, symmetric in the rows with curvature.
+        s = np.sqrt(h)
+        factor = cho_factor(n * C * np.eye(n) + s[:, None] * K * s)
+        step = (rest - s * cho_solve(factor, s * (K @ rest))) / (n * C)
+        damping = 1.0
+        while state(alpha - damping * step)[1] > here + 1e-15 * abs(here) and damping > 1e-8:
+            damping /= 2
+        alpha = alpha - damping * step
+    return best[1], best[0]
+
+
+def changed(rng, n, d, mode):
+    """Data with some duplicates, and a change of it: X, y, added rows, their labels, removed places."""
+    X = np.round(rng.normal(size=(n, d)), int(rng.choice([0, 1, 8]))) * 10.0 ** rng.uniform(-0.7, 0.4)
+    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1.0, -1.0)
+    m = 0 if mode == "remove" else int(rng.integers(1, 7))
+    k = 0 if mode == "add" else int(rng.integers(1, n // 2))
+    XA = rng.normal(size=(m, d))
+    yA = rng.choice([-1.0, 1.0], m)
+    if m > 2:
+        XA[0], yA[0] = X[0], y[0]  # a copy of a row of the fit, perhaps a removed one
+        XA[1], yA[1] = X[1], -y[1]
+    return X, y, XA, yA, rng.permutation(n)[:k]
+
+
+case = given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(4, 30),
+    d=st.integers(1, 5),
+    mode=st.sampled_from(["add", "remove", "both"]),
+    power=st.floats(-3, 1),
+    loss=st.sampled_from(LOSSES),
+    wrong=st.sampled_from([0.0, 1e-6, 0.1]),
+    level=st.sampled_from(["sphere", "smooth-sphere"]),
+)
+many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def moved(tracker, X, y, XA, yA, gone):
+    tracker.add(XA, yA)
+    tracker.remove(X[gone], y[gone])
+    return np.vstack([np.delete(X, gone, 0), XA]), np.append(np.delete(y, gone), yA)
+
+
+@QUIET
+@many
+@case
+def test_linear_kernel_holds_the_truth_and_equals_the_linear_sphere(seed, n, d, mode, power, loss, wrong, level):
+    rng, C = np.random.default_rng(seed), 10.0**power
+    X, y, XA, yA, gone = changed(rng, n, d, mode)
+    w0 = solve(X, y, C, loss, tol=1e-13 * (1 + np.abs(X).max()))
+    alpha = -y * losses.slope(loss, y * (X @ w0)) / (n * C) * (1 + wrong * rng.normal(size=n))
+    tracker = KernelTracker(X, y, alpha, C, loss, kernel=dot)
+    X1, y1 = moved(tracker, X, y, XA, yA, gone)
+    assert tracker.n1 == len(y1)
+    w1 = solve(X1, y1, C, loss, w0, tol=1e-13 * (1 + np.abs(X1).max()))
+    E = np.vstack([rng.normal(size=(20, d)), X1])
+    lower, upper = tracker.bounds(E, level)
+    left = np.linalg.norm(C * w1 + (y1 * losses.slope(loss, y1 * (X1 @ w1))) @ X1 / len(y1)) / C
+    off = np.linalg.norm(E, axis=1) * (1.01 * left + 1e-15 * len(y1) * np.linalg.norm(w1))
+    assert np.all((lower - off <= E @ w1) & (E @ w1 <= upper + off))
+    linear = Tracker(FitSummary.from_fit(X, y, alpha @ X, C, loss))
+    moved(linear, X, y, XA, yA, gone)
+    low, up, info = linear.bounds(E, level)
+    # What cancels in |G|^2 leaves some 1e-7 of its parts behind, and nothing when little cancels.
+    norms = losses.row_norms(X)
+    b = np.abs(n * C * alpha + y * losses.slope(loss, y * (X @ (alpha @ X)))) @ norms
+    rows, signs = np.vstack([XA, X[gone]]), np.append(yA, y[gone])
+    slope = np.abs(losses.slope(loss, signs * (rows @ (alpha @ X))))
+    parts = b + abs(len(y1) - n) * C * (np.abs(alpha) @ norms) + slope @ losses.row_norms(rows)
+    kept = np.linalg.norm(linear.G) / parts
+    off = min(1e-6, 1e-12 / max(kept, 1e-300)) * parts / (len(y1) * C)
+    # Scores off by rounding move every row's slope.
+    unit = 2.3e-16 * (n + len(rows) + 4 * d + 60) * losses.smoothness(loss)
+    off += unit * (np.abs(alpha) @ norms) * losses.square_sum(np.vstack([X, rows])) / (len(y1) * C)
+    size = np.linalg.norm(w0) + np.linalg.norm(info["centre"]) + info["radius"]
+    tolerance = np.linalg.norm(E, axis=1) * (1e-9 * size + off)
+    assert np.all(lower <= low + tolerance) and np.all(upper >= up - tolerance)
+    # A linear model takes (-x, -y) for (x, y): to leave and come back is then no addition, and its L can be smaller.
+    every, labels = np.vstack([X, XA]) + 0.0, np.append(y, yA)[:, None]
+    if len(np.unique(every * labels + 0.0, axis=0)) == len(np.unique(np.hstack([every, labels]), axis=0)):
+        assert np.all(lower >= low - tolerance) and np.all(upper <= up + tolerance)
+
+
+@QUIET
+@many
+@case
+def test_rbf_and_cubic_kernels_hold_the_truth(seed, n, d, mode, power, loss, wrong, level):
+    rng, C = np.random.default_rng(seed), 10.0**power
+    X, y, XA, yA, gone = changed(rng, n, d, mode)
+    gamma = 10.0 ** rng.uniform(-1.5, 1)
+    kernel, own = ((cubic, cubic), (rbf(gamma), "rbf"))[seed % 2]
+    alpha, _ = solve_kernel(kernel(X, X), y, C, loss)
+    tracker = KernelTracker(X, y, alpha * (1 + wrong * rng.normal(size=n)), C, loss, kernel=own, gamma=gamma)
+    X1, y1 = moved(tracker, X, y, XA, yA, gone)
+    alpha1, left = solve_kernel(kernel(X1, X1), y1, C, loss)
+    E = np.vstack([rng.normal(size=(20, d)), X1])
+    root = np.sqrt(np.array([kernel(x[None], x[None])[0, 0] for x in E]))
+    size = np.abs(alpha1) @ np.sqrt(np.diag(kernel(X1, X1)))
+    assert left <= 1e-10 * (1 + size)
+    truth, off = kernel(E, X1) @ alpha1, root * (left + 1e-14 * size)
+    lower, upper = tracker.bounds(E, level)
+    assert np.all((lower - off <= truth) & (truth <= upper + off))
+    labels = tracker.labels(E, level)
+    sure = np.abs(truth) > off
+    assert np.all((labels[sure] == 0) | (labels[sure] == np.sign(truth[sure])))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_linear_kernel_equals_the_linear_sphere_to_nine_digits(C, loss):
+    rng = np.random.default_rng(4)
+    X, E = rng.normal(size=(200, 4)), rng.normal(size=(50, 4))
+    y = np.where(X @ rng.normal(size=4) + rng.normal(size=200) > 0, 1.0, -1.0)
+    w0 = solve(X, y, C, loss, tol=1e-14)
+    tracker = KernelTracker(X, y, -y * losses.slope(loss, y * (X @ w0)) / (200 * C), C, loss, kernel=dot)
+    linear = Tracker(FitSummary.from_fit(X, y, w0, C, loss))
+    for t in (tracker, linear):
+        moved(t, X, y, E[:7], np.ones(7), np.arange(9))
+    for level in ("sphere", "smooth-sphere"):
+        lower, upper, _ = linear.bounds(E, level)
+        assert np.all(np.abs(np.subtract(tracker.bounds(E, level), (lower, upper))) <= 1e-9 * (upper - lower))
+
+
+def fitted(loss="logistic", C=0.05, seed=3, n=40):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1, -1)
+    alpha, _ = solve_kernel(rbf(0.7)(X, X), y, C, loss)
+    return X, y, alpha, KernelTracker(X, y, alpha, C, loss, gamma=0.7)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_change_is_nearly_a_point_and_add_then_remove_is_the_start(loss):
+    X, y, alpha, tracker = fitted(loss)
+    E = np.random.default_rng(0).normal(size=(30, 2))
+    start = tracker.bounds(E)
+    assert np.all(start[1] - start[0] <= 1e-9) and np.all(np.abs(start[0] - rbf(0.7)(E, X) @ alpha) <= 1e-9)
+    for first, second, rows, labels in (
+        (tracker.add, tracker.remove, E[:5], np.ones(5)),
+        (tracker.add, tracker.remove, X[:5], y[:5]),
+        (tracker.remove, tracker.add, X[:5], y[:5]),
+    ):
+        first(rows, labels)
+        assert np.all(np.subtract(*tracker.bounds(E)[::-1]) > 1e-6)
+        second(rows[::-1], labels[::-1])
+        assert tracker.n1 == 40 and np.array_equal(tracker.bounds(E), start)
+    tracker.add(np.empty((0, 2)), [])
+    assert np.array_equal(tracker.bounds(E), start)
+
+
+def test_the_order_of_changes_does_not_matter_and_the_smooth_sphere_is_never_wider():
+    X, y, _, one = fitted()
+    two, E = fitted()[3], np.random.default_rng(1).normal(size=(30, 2))
+    one.add(E[:6], np.ones(6)), one.remove(X[:4], y[:4])
+    for i in range(4):
+        two.remove(X[i], [y[i]])
+    for i in range(6):
+        two.add(E[i], [True])
+    np.testing.assert_allclose(one.bounds(E), two.bounds(E), rtol=1e-12, atol=1e-12)
+    smooth, plain = one.bounds(E), one.bounds(E, "sphere")
+    assert np.all(smooth[1] - smooth[0] < plain[1] - plain[0])
+    assert np.any(one.labels(E) != 0) and one.bounds(E[0])[0].shape == (1,)
+
+
+def test_many_rows_do_without_the_spectrum(monkeypatch):
+    X, y, alpha, exact = fitted()
+    monkeypatch.setattr("onlinekit_plugins.sensitivity.kernel_sphere.LARGEST_DENSE", 10)
+    loose = KernelTracker(X, y, alpha, 0.05, "logistic", gamma=0.7)
+    for tracker in (exact, loose):
+        tracker.remove(X[:5], y[:5])
+    widths = [np.subtract(*t.bounds(X, level)[::-1]) for t, level in
+              ((exact, "smooth-sphere"), (loose, "smooth-sphere"), (loose, "sphere"))]  # fmt: skip
+    assert np.all(widths[0] < widths[1]) and np.all(widths[1] < widths[2])
+
+
+def test_sparse_rows_and_rows_without_a_norm():
+    X, y, alpha, tracker = fitted()
+    sparse = KernelTracker(sp.csr_matrix(X), y, alpha, 0.05, "logistic", gamma=0.7)
+    sparse.add(sp.csr_matrix(X[:2]), y[:2]), tracker.add(X[:2], y[:2])
+    np.testing.assert_array_equal(sparse.bounds(sp.csr_matrix(X)), tracker.bounds(X))
+    flat = KernelTracker(np.zeros((3, 2)), [1, -1, 1], np.zeros(3), 0.1, "logistic", kernel=dot)
+    flat.add([0.0, 0.0], [1])
+    assert np.array_equal(flat.bounds([[0.0, -0.0]]), [[0.0], [0.0]]) and flat.labels([[1.0, 1.0]]) == 0
+
+
+def test_a_mirrored_row_is_another_row_and_an_rbf_machine_keeps_it():
+    X, y, _, tracker = fitted()
+    with pytest.raises(ValueError, match="neither a fit row"):
+        tracker.remove(-X[0], [-y[0]])
+
+
+def test_bad_input_changes_nothing():
+    X, y, alpha, tracker = fitted()
+    before = tracker.bounds(X)
+    for rows, labels in (([[np.nan] * 2], [1]), ([[1.0] * 2], [2]), ([[1.0] * 3], [1]), ([[1.0] * 2], [1, 1])):
+        for change in (tracker.add, tracker.remove):
+            with pytest.raises(ValueError):
+                change(rows, labels)
+    with pytest.raises(ValueError, match="neither a fit row"):
+        tracker.remove(np.vstack([X[:1], X[:1]]), [y[0], y[0]])
+    with pytest.raises(ValueError, match="every row"):
+        tracker.remove(X, y)
+    with pytest.raises(ValueError, match="level"):
+        tracker.bounds(X, "ellipsoid")
+    with pytest.raises(ValueError, match="finite"):
+        tracker.bounds([[np.inf, 0.0]])
+    assert tracker.n1 == 40 and np.array_equal(tracker.bounds(X), before)
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        ({"C": 0.0}, "C must"),
+        ({"loss": "hinge"}, "loss must"),
+        ({"kernel": "poly"}, "kernel must"),
+        ({"gamma": -1.0}, "gamma above 0"),
+        ({"alpha": [1.0]}, "alpha must"),
+        ({"kernel": lambda A, B: A[:, :1] - B[:, :1].T}, "symmetric"),
+        ({"kernel": lambda A, B: -(A @ B.T)}, "semidefinite|symmetric"),
+        ({"kernel": lambda A, B: np.zeros(3)}, "shape"),
+        ({"kernel": lambda A, B: A @ B.T * np.nan}, "finite"),
+    ],
+)
+def test_bad_machines_are_refused(change, match):
+    X, y, alpha, _ = fitted()
+    with pytest.raises(ValueError, match=match):
+        KernelTracker(**({"X": X, "y": y, "alpha": alpha, "C": 0.05, "loss": "logistic"} | change))
+
+
+def test_swapped_label_order_is_warned_of():
+    X, y, alpha, _ = fitted()
+    with pytest.warns(RuntimeWarning, match="not near the optimum"):
+        KernelTracker(X, -y, alpha, 0.05, "logistic", gamma=0.7)
