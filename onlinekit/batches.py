@@ -17,7 +17,7 @@ from scipy import sparse
 
 from onlinekit import frames
 from onlinekit.labels import BinaryLabels, plain
-from onlinekit.schema import bad_value, read_batch
+from onlinekit.schema import bad_value, distinct, read_batch
 
 # Beyond it the rounding of one step outweighs what was learned: of a covariance, say, that should shrink to 1 / w.
 LARGEST_WEIGHT = 1e12
@@ -226,14 +226,15 @@ class _Sparse:
     def halts(self, teaches: np.ndarray, predict: bool) -> np.ndarray:
         """Rows whose prediction takes another way than their learning, or whose features are not neutral."""
         self.unknown = np.flatnonzero(self.column < 0)
-        rows = np.searchsorted(self.indptr, self.unknown, side="right") - 1
-        self.unknown_names, self.which = np.unique(self.indices[self.unknown], return_inverse=True)
+        rows = np.repeat(np.arange(self.n), self.entries)[self.unknown]
+        self.unknown_names, self.which = distinct(self.indices[self.unknown])
         self.admitted = np.full(len(self.unknown_names), -1)  # the column that each gets
-        fresh = teaches[rows]
-        new, first = np.unique(self.which[fresh], return_index=True)
-        order = np.argsort(first)
+        fresh = np.flatnonzero(teaches[rows])
+        first = np.full(len(self.unknown_names), -1)
+        first[self.which[fresh[::-1]]] = fresh[::-1]  # the earliest is written last
         # New features in the order they come, and the row that brings each.
-        self.new, self.new_rows = new[order], rows[fresh][first[order]]
+        self.new = np.argsort(first, kind="stable")[np.count_nonzero(first < 0) :]
+        self.new_rows = rows[first[self.new]]
         brought = np.bincount(self.new_rows, minlength=self.n)
         after = self.model.n_features + np.cumsum(brought)
         self.kind = is_sparse(self.entries, after)

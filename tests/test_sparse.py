@@ -8,7 +8,7 @@ from scipy import sparse
 
 import onlinekit
 from naive import SparseScaler
-from onlinekit.schema import Schema
+from onlinekit.schema import Schema, distinct
 from onlinekit_plugins.linear import LogisticRegression, OGDClassifier, PAClassifier
 
 LEARNERS = [(spec.name, {}) for spec in onlinekit.specs("learner")] + [("bayes-logistic", {"covariance": "diag"})]
@@ -184,3 +184,12 @@ def test_keys_not_known_say_nothing_at_full_capacity_too():
     assert model.n_features < model._capacity
     assert model.predict_one(more) == model.predict_one(known)
     assert model.predict_proba_one(more) == model.predict_proba_one(known)
+
+
+@given(st.lists(st.integers(0, 50) | st.integers(0, 2**31 - 1), max_size=60))
+def test_distinct_is_unique_with_the_inverse(values):
+    values = np.array(values, dtype=np.int32)
+    found, which = distinct(values)
+    names, inverse = np.unique(values, return_inverse=True)
+    np.testing.assert_array_equal(found, names)
+    np.testing.assert_array_equal(which, inverse)
