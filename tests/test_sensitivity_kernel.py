@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import cho_factor, cho_solve
 
+from naive import optimum_long
 from onlinekit_plugins.sensitivity import FitSummary, KernelTracker, Tracker, losses, solve
 
 LOSSES = ("logistic", "squared_hinge")
@@ -207,6 +208,22 @@ def test_the_order_of_changes_does_not_matter_and_the_smooth_sphere_is_never_wid
     smooth, plain = one.bounds(E), one.bounds(E, "sphere")
     assert np.all(smooth[1] - smooth[0] < plain[1] - plain[0])
     assert np.any(one.labels(E) != 0) and one.bounds(E[0])[0].shape == (1,)
+
+
+def test_rounding_is_covered_where_nearly_everything_cancels():
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n, d, loss, C = int(rng.integers(3, 25)), int(rng.integers(1, 5)), LOSSES[seed % 2], 10 ** rng.uniform(-3, 1)
+        X, y = np.round(rng.normal(size=(n, d)), int(rng.choice([0, 1, 9]))), rng.choice([-1.0, 1.0], n)
+        w0 = solve(X, y, C, loss)
+        tracker = KernelTracker(X, y, -y * losses.slope(loss, y * (X @ w0)) / (n * C), C, loss, kernel=dot)
+        tracker.add(X, y)  # every row twice: the same optimum
+        w1, off = optimum_long(X, y, C, loss, w0)
+        E = np.vstack([np.eye(d), X])
+        truth, off = (E * w1).sum(axis=1), np.abs(E) @ off
+        for level in ("sphere", "smooth-sphere"):
+            lower, upper = tracker.bounds(E, level)
+            assert np.all((lower - off <= truth) & (truth <= upper + off)), (seed, level)
 
 
 def test_many_rows_do_without_the_spectrum(monkeypatch):
