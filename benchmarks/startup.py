@@ -5,7 +5,7 @@ and learning one by one (20 rows) and a batch (10 rows, also test-then-train whe
 20 rows one by one with the kernels in the cache. Imports are not in the learners' figures. Together: all learners cold
 in one process, each with what those before it have compiled.
 
-    python benchmarks/startup.py [--quick] [--out benchmarks/results/startup.md]
+    python benchmarks/startup.py [--quick] [--rounds 3] [--out benchmarks/results/startup.md]
 """
 
 import argparse
@@ -77,12 +77,13 @@ def together(names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two learners, one round")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     names = [spec.name for spec in onlinekit.specs("learner")]
     if options.quick:
         names = ["logistic", "pa"]
-    rounds = range(1 if options.quick else 3)
+    rounds = range(1 if options.quick else options.rounds)
     light = [statistics.median(run(code) for _ in range(5)) for code in (IMPORT, LIST)]
     lines = [
         f"`python benchmarks/startup.py` (Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} "

@@ -255,9 +255,11 @@ class _Sparse:
         last = int(np.searchsorted(self.new_rows, stop))
         if last:
             schema, new = self.model._schema, self.new[:last]
-            names = [self.name(j) for j in self.unknown_names[new]]
+            numbers = self.unknown_names[new]
+            names = [self.name(j) for j in numbers]
             self.model._grow_features(schema.unknown(names))
-            self.admitted[new] = [schema.index[name] for name in names]
+            given = schema.columns(numbers) if self.names is None else [schema.index[name] for name in names]
+            self.admitted[new] = given
             self.new, self.new_rows = self.new[last:], self.new_rows[last:]
 
     def _columns(self, lo: int, hi: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinekit import batches, frames
-from onlinekit.arrays import ArrayState, Buffer
+from onlinekit.arrays import NO_WAY, ArrayState, Buffer
 from onlinekit.batches import valid_weight
 from onlinekit.jit import direct
 from onlinekit.scaling import finite
@@ -17,8 +17,6 @@ from onlinekit.schema import Schema, is_finite_number
 
 # What the way of the usual sample stumbles over in any other.
 UNUSUAL = (ArithmeticError, IndexError, KeyError, TypeError, ValueError, struct.error)
-# Before there is such a way: no sample has -1 features.
-NO_WAY: Any = (-1, None, None, None, None, None)
 # Values of these types cannot change under a buffer that keeps them; arrays and tensors of one number can.
 LASTING = frozenset((float, int, bool, np.float64))
 
@@ -93,10 +91,8 @@ class ArrayClassifier(ArrayState):
         # The usual sample, exactly the known features and a known label, costs one kernel call and little else; any
         # other, and every error, is left to _learn.
         try:
-            n, getter, pack_into, code, learn, pool = self._learning or NO_WAY
+            n, getter, pack_into, code, learn, pool = self._learning
             if len(x) == n and type(x) is dict:  # a defaultdict or Counter makes up the values it lacks
-                if w != 1.0:
-                    w = valid_weight(w)
                 k, buffer, values = code[y], pool.pop(), getter(x)
                 # Learning usually follows predicting the same values: then the row is packed already.
                 if values != buffer.values:
@@ -104,7 +100,8 @@ class ArrayClassifier(ArrayState):
                     pack_into(buffer.row, 0, *values)
                     if type(values[0]) in LASTING and type(values[-1]) in LASTING:
                         buffer.values = values
-                if learn(buffer.row, k, w, *buffer.args) >= 0:
+                lesson = buffer.lessons[k] if w == 1.0 else (buffer.row, k, valid_weight(w), *buffer.args)
+                if learn(*lesson) >= 0:
                     pool.append(buffer)
                     return
         except UNUSUAL:
@@ -159,7 +156,7 @@ class ArrayClassifier(ArrayState):
         arguments = (buffer.row, k, w, *buffer.args)
         if self.kernels.learn(*arguments) < 0:
             self._refuse(x, known)
-        if self._learning is None:
+        if self._learning is NO_WAY:
             schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
             self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
         self._give_back(buffer)
@@ -206,15 +203,14 @@ class ArrayClassifier(ArrayState):
                 return winner, buffer
             buffer = self._take()
             buffer.fill(index, value)
-        arguments = (buffer.row, buffer.out, *buffer.args)
-        winner = self.kernels.predict(*arguments)
+        winner = self.kernels.predict(*buffer.asked)
         if winner < 0:  # packed, but not finite
             buffer.fill(*self._entries(x))
-            winner = self.kernels.predict(*arguments)
+            winner = self.kernels.predict(*buffer.asked)
         if winner < 0:
             raise ValueError("the score of the sample is not finite")
-        if self._predicting is None:
-            schema, names, predict = self._schema, self._labels.names, direct(self.kernels.predict, arguments)
+        if self._predicting is NO_WAY:
+            schema, names, predict = self._schema, self._labels.names, direct(self.kernels.predict, buffer.asked)
             self._predicting = (self._n, schema.values, schema.pack_into, names, predict, self._pool)
         return winner, buffer
 
@@ -242,7 +238,19 @@ class ArrayClassifier(ArrayState):
     def predict_one(self, x: dict[Any, Any]) -> Any:  # type: ignore[override]
         """The most probable label; None before any label is known."""
         try:
-            if len(x) <= self._few:
+            n, getter, pack_into, names, predict, pool = self._predicting
+            if len(x) == n and type(x) is dict:
+                buffer, values = pool.pop(), getter(x)
+                if values != buffer.values:
+                    buffer.values = None
+                    pack_into(buffer.row, 0, *values)
+                    if type(values[0]) in LASTING and type(values[-1]) in LASTING:
+                        buffer.values = values
+                winner = predict(*buffer.asked)
+                if winner >= 0:
+                    pool.append(buffer)
+                    return names[winner]
+            elif len(x) <= self._few:
                 index, value, all_known = self._schema.read(x)
                 # The column of all that is not known is one without a feature, where every cell is 0.
                 if all_known or (self._neutral and self._plain and self._n < self._capacity):
@@ -251,18 +259,6 @@ class ArrayClassifier(ArrayState):
                     if winner >= 0 and len(names) > 1:
                         self._thin.append(buffer)
                         return names[winner]
-            n, getter, pack_into, names, predict, pool = self._predicting or NO_WAY
-            if len(x) == n and type(x) is dict:
-                buffer, values = pool.pop(), getter(x)
-                if values != buffer.values:
-                    buffer.values = None
-                    pack_into(buffer.row, 0, *values)
-                    if type(values[0]) in LASTING and type(values[-1]) in LASTING:
-                        buffer.values = values
-                winner = predict(buffer.row, buffer.out, *buffer.args)
-                if winner >= 0:
-                    pool.append(buffer)
-                    return names[winner]
         except UNUSUAL:
             pass
         names = self._labels.names
