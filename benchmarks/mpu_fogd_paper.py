@@ -7,7 +7,7 @@
 Protocol: features to [-1, 1] by the training rows (w7a stays {0, 1}), random 60/20/20 split of all rows for each of
 three seeds. Every method has SETTINGS settings, tried with one pass over at most TUNE training rows of the first
 split; the best on at most VALID validation rows is then trained on each split, five passes over all its training
-rows (mnist: MNIST_TRAIN), and tested on all its test rows after the first and after the fifth. D directions or units
+rows, and tested on all its test rows after the first and after the fifth. D directions or units
 (400, more where WIDER says so), a budget of 400 (NOGD) and 500 (AVM). PAMO alone standardizes inside as well: on
 features off centre, as those of ijcnn1 and w7a are here, ours predicts the majority at nearly every setting.
 """
@@ -50,7 +50,6 @@ D = 400
 WIDER = {"codrna": 2000, "covtype": 1000, "forest": 1000, "poker": 1000}
 SETTINGS = 15
 TUNE, VALID = 60_000, 10_000
-MNIST_TRAIN, MNIST_TUNE = 15_000, 8_000  # 784 features: a row costs 30 times that of the others
 SEEDS = (0, 1, 2)
 PASSES = 5
 
@@ -148,8 +147,6 @@ def split(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> list[tuple[np.n
     order = np.random.default_rng(seed).permutation(len(y))
     at = np.cumsum([int(0.6 * len(y)), int(0.2 * len(y))])
     parts = np.split(order, at)
-    if name == "mnist":
-        parts[0] = parts[0][:MNIST_TRAIN]
     train = X[parts[0]].astype(float)
     low, high = train.min(axis=0), train.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
@@ -223,7 +220,7 @@ def cells(name: str, X: np.ndarray, codes: np.ndarray, seed: int, done: dict, ar
 
 def tune(name: str, method: str, parts: Any, classes: int) -> dict[str, Any]:
     (train, codes), (valid, valid_codes), _ = parts
-    few, some = slice(0, MNIST_TUNE if name == "mnist" else TUNE), slice(0, VALID)
+    few, some = slice(0, TUNE), slice(0, VALID)
     grid = METHODS[method][1](median_distance(train), WIDER.get(name, D))
     assert len(grid) == SETTINGS
     tried = []

@@ -53,13 +53,13 @@ def test_what_the_checked_in_results_are_said_to_show():
     for name in ("usps", "mnist"):
         assert mean(name, "MPU-FOGDU") < 25.0 and mean(name, "MPU clip") > 90.0
     assert mean("covtype", "MPU-FOGDU") < 85.0 and mean("forest", "MPU-FOGDU") < mean("forest", "FOGD") - 3.0
-    for name, lead in (("covtype", 5.0), ("letter", 2.9), ("poker", 2.9), ("forest", 1.8), ("mnist", 1.5)):
+    for name, lead in (("covtype", 5.0), ("letter", 2.9), ("poker", 2.9), ("forest", 1.8), ("mnist", 2.8)):
         assert mean(name, "MPU clip sincos") > mean(name, "FOGD") + lead
     for name in ("codrna", "skin", "ijcnn1", "w7a"):
         assert abs(mean(name, "MPU clip") - mean(name, "FOGD")) < 0.5
     sets = sorted({c["set"] for c in cells})
     assert len(sets) == 10 and all(mean(s, "MPU clip") > mean(s, "FOGD .001") for s in sets)
-    for variant, share in (("MPU clip", 0.9), ("MPU clip sincos", 0.85)):
+    for variant, share in (("MPU clip", 0.87), ("MPU clip sincos", 0.82)):
         slow = [mean(s, "FOGD .001") for s in sets]
         made_good = [(mean(s, "FOGD") - low) / (mean(s, variant) - low) for s, low in zip(sets, slow, strict=True)]
         assert sorted(made_good)[4] > share
