@@ -221,7 +221,7 @@ def contest(X, y, rounds):
 
 
 def growth(quick):
-    """CPU us a sample around key 1,000 and key 40,000 of the text stream, and their ratio, for each door."""
+    """Least CPU us a sample around key 1,000 and key 40,000 of the text stream, and their ratio, for each door."""
     X, y = text(10_000)
     first, last = slice(250, 750), slice(9_500, 10_000)  # 1,000 to 3,000 and 38,000 to 40,000 keys known
     labels = y.tolist()
@@ -259,7 +259,8 @@ def growth(quick):
             spent["CSR"].append([pair[1], pair[3]])
         for door, pairs in spent.items():
             if len(pairs) > 1:
-                low, high = (statistics.median(column) / 500 * 1e6 for column in zip(*pairs[1:], strict=True))
+                # The least: keys beyond the core's own caches wait for those that all tenants of the machine share.
+                low, high = (min(column) / 500 * 1e6 for column in zip(*pairs[1:], strict=True))
                 out.append((f"{name}, {door}", low, high))
     return out
 
@@ -289,7 +290,7 @@ def main():
         lines.append("|---|---|---|---|")
         for library, learner, spent, accuracy in contest(X, y, rounds):
             lines.append(f"| {library} | {learner} | {spent:.2f} | {accuracy:.3f} |")
-    lines += ["", "**Cost while keys keep coming** (30 a sample, 4 of them new)", ""]
+    lines += ["", "**Cost while keys keep coming** (30 a sample, 4 of them new; least of the rounds)", ""]
     lines += ["| learner | at key 1,000, us | at key 40,000, us | growth |", "|---|---|---|---|"]
     lines += [
         f"| {name} | {low:.1f} | {high:.1f} | {100 * (high / low - 1):+.0f} % |"
