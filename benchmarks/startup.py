@@ -87,7 +87,7 @@ def main():
     light = [statistics.median(run(code) for _ in range(5)) for code in (IMPORT, LIST)]
     lines = [
         f"`python benchmarks/startup.py` (Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} "
-        f"shared cores): CPU seconds, median of {len(rounds)} fresh processes.",
+        f"shared cores): CPU seconds, median of {len(rounds)} round(s) of fresh processes.",
         "",
         f"Importing onlinekit {light[0]:.3f} (at most .1), `onlinekit list` {light[1]:.3f} (at most .3). All learners "
         f"together, cold: {statistics.median(together(names) for _ in rounds):.0f} (at most 60).",
