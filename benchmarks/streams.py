@@ -47,9 +47,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "mpu-fogd sincos": ("mpu-fogd", {"features": "sincos"}),
     "mpu-fogd D=500": ("mpu-fogd", {"n_components": 500}),
     "id-odm window=500": ("id-odm", {"window": 500}),
-    "id-odm window=1000": ("id-odm", {"window": 1000}),
     "l2-svm window=500": ("l2-svm", {"window": 500}),
-    "l2-svm window=1000": ("l2-svm", {"window": 1000}),
 }
 
 
