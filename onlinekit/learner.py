@@ -135,9 +135,11 @@ class ArrayClassifier(ArrayState):
             raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
         k = self._labels.find(y)
         w = 1.0 if w == 1.0 else valid_weight(w)
-        known = self._n
+        known, kept = self._n, None
         if k < 0 or len(x) <= self._few or self._schema.pack(x, (buffer := self._take_row()).row):
             index, value, all_known = self._schema.read(x)
+            if k < 0:
+                kept = (self._capacity, dict(self._arrays), self._stats)
             if k < 0 or not all_known:
                 if not finite(value):
                     raise self._schema.complaint(x) or ValueError("a value of x is not finite")
@@ -148,14 +150,14 @@ class ArrayClassifier(ArrayState):
             if len(x) <= self._few:
                 buffer = self._take(thin=True)
                 if self.kernels.learn_sparse(index, value, k, w, *buffer.args) < 0:
-                    self._refuse(x, known)
+                    self._refuse(x, known, kept)
                 self._thin.append(buffer)
                 return
             buffer = self._take_row()
             buffer.fill(index, value)
         arguments = (buffer.row, k, w, *buffer.args)
         if self.kernels.learn(*arguments) < 0:
-            self._refuse(x, known)
+            self._refuse(x, known, kept)
         if self._learning is NO_WAY:
             schema, code, learn = self._schema, self._labels.index, direct(self.kernels.learn, arguments)
             self._learning = (self._n, schema.values, schema.pack_into, code, learn, self._pool)
@@ -175,10 +177,17 @@ class ArrayClassifier(ArrayState):
         index[index == known] = np.arange(known, self._n)
         return index
 
-    def _refuse(self, x: Mapping[Any, Any], known: int) -> None:
-        """Raise the error for a sample that the kernel did not learn, its new features forgotten."""
+    def _refuse(self, x: Mapping[Any, Any], known: int, kept: tuple[Any, ...] | None) -> None:
+        """Raise the error for a sample that the kernel did not learn.
+
+        Its new features are forgotten, and its new class, with what was there before it: capacity, arrays, statistics.
+        """
+        if kept is not None:
+            self._labels = self._make_labels(self._labels.names[:-1])
+            self._capacity, self._arrays, self._stats = kept
         if self._n > known:
             self._schema = Schema(self._schema.names[:known])
+        if kept is not None or self._n > known:
             self._refresh()
         raise self._schema.complaint(x) or ValueError(
             "the sample would make the state infinite or NaN; nothing was learned from it"

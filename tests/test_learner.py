@@ -3,6 +3,7 @@
 import collections
 import copy
 import decimal
+import types
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import sparse
 import onlinekit
 from onlinekit_plugins.bayes_logistic import BayesianLogisticRegression
 from onlinekit_plugins.linear import LogisticRegression, PAClassifier
+from onlinekit_plugins.linear import kernels as linear_kernels
 
 
 def warm(**parameters):
@@ -238,3 +240,31 @@ def test_what_is_no_dict_is_named():
     for x in (None, 3, [1.0], {1.0}, "ab"):
         with pytest.raises(TypeError, match=f"x must be a dict of features, not {type(x).__name__}"):
             LogisticRegression().learn_one(x, True)
+
+
+@pytest.mark.parametrize("known", [0, 1, 2, 3])
+def test_a_refused_sample_leaves_neither_its_class_nor_its_features(known):
+    class Refusing(LogisticRegression):
+        kernels = types.SimpleNamespace(**{**vars(linear_kernels), "learn": lambda x, *rest: -1})
+
+    model, rows = Refusing(classes=None), [({"a": 1.0, "b": -1.0}, "x"), ({"a": -2.0}, "y"), ({"b": 2.0}, "z")]
+    teacher = LogisticRegression(classes=None)
+    for x, y in rows[:known]:
+        teacher.learn_one(x, y)
+    model.__setstate__(teacher.__getstate__())
+    before = copy.deepcopy(model.__getstate__())
+    for x, y in [({"c": 1.0}, "new"), ({f"f{j}": 1.0 for j in range(9)}, "new"), *([] if known else [({}, "new")])]:
+        with pytest.raises(ValueError, match="nothing was learned"):
+            model.learn_one(x, y)
+        after = model.__getstate__()
+        assert after["_features"] == before["_features"] and after["_class_names"] == before["_class_names"]
+        assert after["_capacity"] == before["_capacity"]
+        assert all(np.array_equal(after["_arrays"][name], array) for name, array in before["_arrays"].items())
+    assert model.predict_proba_one(rows[0][0]) == teacher.predict_proba_one(rows[0][0])
+
+
+def test_a_label_that_was_not_declared_brings_no_features():
+    model = LogisticRegression(classes=["x", "y"])
+    with pytest.raises(ValueError, match="'z' is not one of the declared classes"):
+        model.learn_one({"a": 1.0, "b": 2.0}, "z")
+    assert model.n_features == 0
