@@ -261,10 +261,3 @@ def test_a_refused_sample_leaves_neither_its_class_nor_its_features(known):
         assert after["_capacity"] == before["_capacity"]
         assert all(np.array_equal(after["_arrays"][name], array) for name, array in before["_arrays"].items())
     assert model.predict_proba_one(rows[0][0]) == teacher.predict_proba_one(rows[0][0])
-
-
-def test_a_label_that_was_not_declared_brings_no_features():
-    model = LogisticRegression(classes=["x", "y"])
-    with pytest.raises(ValueError, match="'z' is not one of the declared classes"):
-        model.learn_one({"a": 1.0, "b": 2.0}, "z")
-    assert model.n_features == 0
