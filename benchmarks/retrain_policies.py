@@ -72,7 +72,7 @@ def read(folder: str | None, name: str, n: int) -> tuple[np.ndarray, np.ndarray]
 
 def refit_flips(model: RetrainingClassifier) -> float:
     """Share of the latest rows whose label a refit on the window would change, the scaler as it is."""
-    Z = (np.nan_to_num(model._data.matrix()) - model._mean) / model._scale
+    Z = (model._data.matrix().toarray() - model._mean) / model._scale
     y = np.array(model._data.labels) == 1
     if y.all() or not y.any():
         return float("nan")

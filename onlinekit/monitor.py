@@ -10,12 +10,14 @@ from dataclasses import astuple
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from river import base
 
 from onlinekit._monitor_base import Monitor, Verdict
-from onlinekit._window import Window
+from onlinekit._window import Entries, Window
 from onlinekit.labels import BinaryLabels, ClassLabels
-from onlinekit.schema import Schema
+from onlinekit.schema import Schema, is_finite_number
+from onlinekit.sparse import holds_few
 
 __all__ = ["Monitor", "RetrainingClassifier", "Verdict"]
 
@@ -23,12 +25,12 @@ __all__ = ["Monitor", "RetrainingClassifier", "Verdict"]
 class RetrainingClassifier(base.Classifier):
     """Serves a batch-trained model and trains it anew on the latest samples when a monitor says "retrain".
 
-    Rows are scaled as z = (x - mean) / std, with mean and std of the window frozen at each retrain; a feature that
-    comes later is passed on to the monitor as it is and is served from the next retrain on. The monitor gets z by
-    `update`, and by `revert` when a row leaves the window, if it forgets; one whose `signal` is "error" gets x =
-    {"error": 0.0 or 1.0}, the deployed model's error on the sample before it joins. After a retrain a monitor that
-    `wants_window` is rebased on the window and the fitted model; any other is rebased without arguments and, if it
-    forgets, fed the window. Before the first training the shares of the labels seen are served.
+    Rows are scaled as z = (x - mean) / std, with mean and std of the window frozen at each retrain, or taken as they
+    are (`standardize`); a feature that comes later is passed on to the monitor as it is and is served from the next
+    retrain on. The monitor gets z by `update`, and by `revert` when a row leaves the window, if it forgets; one whose
+    `signal` is "error" gets x = {"error": 0.0 or 1.0}, the deployed model's error on the sample before it joins. After
+    a retrain a monitor that `wants_window` is rebased on the window and the fitted model; any other is rebased without
+    arguments and, if it forgets, fed the window. Before the first training the shares of the labels seen are served.
 
     Parameters
     ----------
@@ -53,12 +55,18 @@ class RetrainingClassifier(base.Classifier):
         Number of latest verdicts kept in `verdicts`.
     on_invalid
         "raise" on a bad value or label, or "skip" the sample and count it in `n_skipped`.
+    standardize
+        Scale the rows. A scaled row has no zeros, so every row of a retrain costs all d features; with False rows are
+        served and trained on as they are, absent = 0.0, and of 64 features or more, where the window holds at most a
+        quarter of its (n, d) values, it is handed to model and monitor as CSR: time and memory are those of the
+        values held. A model without `fit` then gets dicts, by learn_one. A certified monitor has room for `spare`
+        features that come later; give it plenty where new ones never end.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, min_samples exceeds window, model is None and the monitor has none, or the
-        monitor's certificates are for two classes and `classes` names others.
+        If standardize is no bool, a number is out of its range, min_samples exceeds window, model is None and the
+        monitor has none, or the monitor's certificates are for two classes and `classes` names others.
 
     Examples
     --------
@@ -81,6 +89,7 @@ class RetrainingClassifier(base.Classifier):
         classes: Sequence[Hashable] | None = (False, True),
         history: int = 1000,
         on_invalid: str = "raise",
+        standardize: bool = True,
     ) -> None:
         for name, value in (("check_every", check_every), ("min_samples", min_samples), ("history", history)):
             if value < 1:
@@ -93,6 +102,8 @@ class RetrainingClassifier(base.Classifier):
             raise ValueError(f"delay is {delay!r}; it must not be negative")
         if on_invalid not in ("raise", "skip"):
             raise ValueError(f"on_invalid must be 'raise' or 'skip', not {on_invalid!r}")
+        if not isinstance(standardize, bool | np.bool_):
+            raise ValueError(f"standardize must be True or False, not {standardize!r}")
         if isinstance(monitor, str):
             raise ValueError(f"monitor is the text {monitor!r}; onlinekit.create('monitor', {monitor!r}) makes one")
         if model is None and not hasattr(monitor, "model"):
@@ -112,6 +123,7 @@ class RetrainingClassifier(base.Classifier):
         self.classes = classes
         self.history = history
         self.on_invalid = on_invalid
+        self.standardize = standardize
         self.n_seen = self.n_skipped = self.n_checks = self.n_retrains = 0
         self.retrain_seconds = self.monitor_seconds = 0.0
         self.retrained_at: list[int] = []
@@ -121,8 +133,12 @@ class RetrainingClassifier(base.Classifier):
         self._data = Window()
         self._fitted: Any = None
         self._schema = Schema()
+        self._sparse = False
         self._mean = np.zeros(0)
         self._scale = np.ones(0)
+
+    def _unit_test_skips(self) -> set[str]:
+        return {"standardize_is_rivers"}  # which runs on, while this one is frozen at each retrain
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -159,39 +175,60 @@ class RetrainingClassifier(base.Classifier):
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Probabilities of the deployed model; before the first training the shares of the labels seen."""
-        if self.on_invalid == "raise" or not isinstance(x, Mapping):
-            self._complain(x)
+        columns, values = self._served(x)
         names = self._labels.names
         if self._fitted is None:
             counts = np.bincount(np.array(self._data.labels, dtype=np.int64), minlength=len(names))
             total = int(counts.sum())
             return dict(zip(names, (counts / total if total else np.full(len(names), 0.5)).tolist(), strict=True))
-        row = np.zeros(len(self._schema))
-        if self.on_invalid == "skip":
-            self._schema.pack_valid(x, row)  # a bad value counts as absent
-        else:
-            self._schema.pack(x, row)
-        row = (row - self._mean) / self._scale
         out = dict.fromkeys(names, 0.0)
-        out.update(self._ask(row))
+        out.update(self._ask(columns, values))
         return out
 
-    def _ask(self, row: np.ndarray) -> dict[Any, float]:
-        model, names = self._fitted, self._labels.names
+    def _served(self, x: Any) -> Entries:
+        """The entries of the features that the deployed model knows; when skipping, the valid ones."""
+        try:
+            columns, values = self._read(x)
+        except (TypeError, ValueError):
+            if self.on_invalid == "raise" or not isinstance(x, Mapping):
+                raise
+            columns, values = self._read({name: value for name, value in x.items() if is_finite_number(value)})
+        known = columns < len(self._schema)
+        return (columns, values) if known.all() else (columns[known], values[known])
+
+    def _read(self, x: Any) -> Entries:
+        """Columns, len(self._schema) where the feature is not of the fit, and values; raises for a bad value."""
+        columns, values, _ = self._schema.read(x)
+        if not np.isfinite(values).all():
+            raise self._schema.complaint(x) or ValueError("a value of x is not finite")
+        return columns, values
+
+    def _ask(self, columns: np.ndarray, values: np.ndarray) -> dict[Any, float]:
+        model, names, d = self._fitted, self._labels.names, len(self._schema)
+        row: Any
         if not hasattr(model, "fit"):
-            proba = model.predict_proba_one(dict(zip(self._schema.names, row.tolist(), strict=True)))
+            known = self._schema.names
+            if self._sparse:
+                named = dict(zip([known[j] for j in columns.tolist()], values.tolist(), strict=True))
+            else:
+                named = dict(zip(known, self._dense(columns, values).tolist(), strict=True))
+            proba = model.predict_proba_one(named)
             return {names[int(k)]: float(p) for k, p in proba.items()}
+        if self._sparse:
+            row = sp.csr_matrix((values, columns, (0, len(columns))), shape=(1, d))
+            row.sort_indices()
+        else:
+            row = self._dense(columns, values)[None, :]
         if not hasattr(model, "predict_proba"):
-            return {names[int(model.predict(row[None, :])[0])]: 1.0}
-        p = model.predict_proba(row[None, :])[0]
+            return {names[int(model.predict(row)[0])]: 1.0}
+        p = model.predict_proba(row)[0]
         return {names[int(k)]: value for k, value in zip(model.classes_, p.tolist(), strict=True)}
 
-    def _complain(self, x: Any) -> None:
-        if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
-        complaint = self._schema.complaint(x)
-        if complaint is not None:
-            raise complaint
+    def _dense(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The row (d,) that the deployed model sees."""
+        row = np.zeros(len(self._schema))
+        row[columns] = values
+        return (row - self._mean) / self._scale if self.standardize else row
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -202,7 +239,7 @@ class RetrainingClassifier(base.Classifier):
         """
         try:
             k = self._labels.find(y)
-            self._complain(x)
+            columns, values = self._read(x)
             if k < 0 and not self._labels.growing:
                 raise ValueError(f"label {y!r} is not one of the declared classes {list(self._labels.names)!r}")
         except (TypeError, ValueError):
@@ -211,7 +248,7 @@ class RetrainingClassifier(base.Classifier):
             self.n_skipped += 1
             return
         if self._fitted is not None and self.monitor is not None:
-            self._tell(x, y)
+            self._tell(x, y, columns, values)
         if k < 0:
             assert isinstance(self._labels, ClassLabels)
             k = self._labels.add(y)
@@ -225,35 +262,34 @@ class RetrainingClassifier(base.Classifier):
         elif self.monitor is not None and self.n_seen % self.check_every == 0:
             self._check()
 
-    def _tell(self, x: Mapping[Any, Any], y: Any) -> None:
+    def _tell(self, x: Mapping[Any, Any], y: Any, columns: np.ndarray, values: np.ndarray) -> None:
         start = time.perf_counter()
         if getattr(self.monitor, "signal", None) == "error":
             error = float(self.predict_one(dict(x)) != y)
             self.monitor.update({"error": error}, y)
         else:
-            row = np.zeros(len(self._schema))
-            named = {}
-            if self._schema.pack(x, row):
-                named = {name: float(x[name]) for name in self._schema.unknown(x)}
-            z = (row - self._mean) / self._scale
-            self.monitor.update({**dict(zip(self._schema.names, z.tolist(), strict=True)), **named}, y)
+            self.monitor.update(self._seen_by_monitor(list(x), columns, values), y)
         self.monitor_seconds += time.perf_counter() - start
 
     def _drop(self) -> None:
-        row, k = self._data.pop()
+        (columns, values), k = self._data.pop()
         if self._fitted is not None and getattr(self.monitor, "forgets", False):
             start = time.perf_counter()
-            self.monitor.revert(self._named(row), self._labels.names[k])
+            self.monitor.revert(
+                self._seen_by_monitor(self._data.names(columns), columns, values), self._labels.names[k]
+            )
             self.monitor_seconds += time.perf_counter() - start
 
-    def _named(self, row: np.ndarray) -> dict[Any, float]:
-        """A row of the window as the monitor knows it: the features of the fit scaled, later ones as they are."""
-        d = len(self._schema)
-        late = {self._data.seen.names[j]: float(row[j]) for j in range(d, len(row)) if row[j] == row[j]}
-        first = np.zeros(d)
-        first[: len(row)] = row[:d]
-        z = (np.nan_to_num(first) - self._mean) / self._scale
-        return {**dict(zip(self._schema.names, z.tolist(), strict=True)), **late}
+    def _seen_by_monitor(self, names: list[Any], columns: np.ndarray, values: np.ndarray) -> dict[Any, float]:
+        """A row as the monitor knows it: the features of the fit scaled, if any are; later ones as they are."""
+        if not self.standardize:
+            return dict(zip(names, values.tolist(), strict=True))
+        known = columns < len(self._schema)
+        if known.all():
+            return dict(zip(self._schema.names, self._dense(columns, values).tolist(), strict=True))
+        late = [(names[i], float(values[i])) for i in np.flatnonzero(~known)]
+        z = self._dense(columns[known], values[known])
+        return dict([*zip(self._schema.names, z.tolist(), strict=True), *late])
 
     def _check(self) -> None:
         start = time.perf_counter()
@@ -277,31 +313,36 @@ class RetrainingClassifier(base.Classifier):
         if labels.min() == labels.max():
             return False
         start = time.perf_counter()
-        matrix = self._data.matrix()
-        columns = np.flatnonzero((~np.isnan(matrix)).any(axis=0))
-        names = [self._data.seen.names[j] for j in columns]
-        X = np.nan_to_num(matrix[:, columns])
-        mean, scale = X.mean(axis=0), X.std(axis=0)
-        scale[scale == 0.0] = 1.0
-        Z, y = (X - mean) / scale, labels if self._multiclass else labels == 1
+        rows = self._data.matrix()
+        held = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
+        names = self._data.names(held)
+        Z: Any = rows if len(held) == rows.shape[1] else rows[:, held]
+        sparse = not self.standardize and holds_few(rows.nnz, *Z.shape)
+        mean, scale = self._mean, self._scale
+        if not sparse:
+            Z = Z.toarray()
+        if self.standardize:
+            mean, scale = Z.mean(axis=0), Z.std(axis=0)
+            scale[scale == 0.0] = 1.0
+            Z = (Z - mean) / scale
+        y = labels if self._multiclass else labels == 1
         fitted = _trained(self.monitor.model() if self.model is None else self.model, Z, y, names)
         middle = time.perf_counter()
-        if self.monitor is not None:
-            self._rebase(Z, [self._labels.names[k] for k in labels], names, fitted)
-        self._data.keep(columns)
-        self._fitted, self._schema, self._mean, self._scale = fitted, Schema(names), mean, scale
+        wants_window = getattr(self.monitor, "wants_window", False)
+        if wants_window:
+            self.monitor.rebase(Z, [self._labels.names[k] for k in labels], names, fitted)
+        elif self.monitor is not None:
+            self.monitor.rebase()
+        self._data.keep(held)
+        self._fitted, self._schema, self._sparse = fitted, Schema(names), sparse
+        self._mean, self._scale = mean, scale
+        if not wants_window and getattr(self.monitor, "forgets", False):
+            for (columns, values), k in zip(self._data.rows, self._data.labels, strict=True):
+                row = self._seen_by_monitor(self._data.names(columns), columns, values)
+                self.monitor.update(row, self._labels.names[k])
         self.retrain_seconds += middle - start
         self.monitor_seconds += time.perf_counter() - middle
         return True
-
-    def _rebase(self, Z: np.ndarray, labels: list[Any], names: list[Any], fitted: Any) -> None:
-        if getattr(self.monitor, "wants_window", False):
-            self.monitor.rebase(Z, labels, names, fitted)
-            return
-        self.monitor.rebase()
-        if getattr(self.monitor, "forgets", False):
-            for row, y in zip(Z.tolist(), labels, strict=True):
-                self.monitor.update(dict(zip(names, row, strict=True)), y)
 
     # -- state ---------------------------------------------------------------------------------------------
 
@@ -332,8 +373,13 @@ def _trained(model: Any, Z: np.ndarray, y: np.ndarray, names: list[Any]) -> Any:
         model = copy.deepcopy(model)
         model.fit(Z, y)
         return model
+    model = model.clone()
+    if sp.issparse(Z):
+        for row, label in zip(Z, y.tolist(), strict=True):
+            known = [names[j] for j in row.indices.tolist()]
+            model.learn_one(dict(zip(known, row.data.tolist(), strict=True)), label)
+        return model
     import pandas
 
-    model = model.clone()
     model.learn_many(pandas.DataFrame(Z, columns=names), pandas.Series(y))
     return model

@@ -79,6 +79,7 @@ def test_verdict_refuses_unknown_decision():
         {"delay": -1},
         {"history": 0},
         {"on_invalid": "x"},
+        {"standardize": "no"},
         {"model": None},
     ],
 )
@@ -225,14 +226,27 @@ def test_history_is_bounded():
 
 def test_window_tells_absent_from_zero():
     window = Window()
-    window.push({"a": 0.0}, 1)
-    window.push({"b": 2.0}, 0)
-    assert np.array_equal(window.matrix(), [[0.0, np.nan], [np.nan, 2.0]], equal_nan=True)
+    window.push({"b": 0.0, "a": 3.0}, 1)
+    window.push({"c": 2.0}, 0)
+    window.push({"c": 1.0, "a": 0.0}, 1)
+    matrix = window.matrix()
+    assert matrix.nnz == 5 and matrix.has_sorted_indices
+    assert np.array_equal(matrix.toarray(), [[0.0, 3.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 1.0]])
     twin = Window.restored(window.state())
-    window.pop()
-    twin.pop()
-    twin.keep(np.array([1]))
-    assert twin.seen.names == ["b"] and np.array_equal(twin.matrix(), [[2.0]]) and list(twin.labels) == [0]
+    for each in (window, twin):
+        each.pop()
+        each.keep(np.array([1, 2]))
+        assert each.seen.names == ["a", "c"] and np.array_equal(each.matrix().toarray(), [[0.0, 2.0], [0.0, 1.0]])
+        assert list(each.labels) == [0, 1] and each.names(each.rows[1][0]) == ["c", "a"]
+    assert pickle.dumps(twin.state()) == pickle.dumps(window.state())
+
+
+def test_rows_of_the_same_features_share_their_columns():
+    window = Window()
+    for _ in range(9):
+        window.push({"a": 1.0, "b": 2.0}, 0)
+    for each in (window, Window.restored(window.state())):
+        assert len({id(columns) for columns, _ in each.rows}) == 1 and len(each.state()["columns"]) == 2
 
 
 @pytest.mark.parametrize("stream", ["elec2", "a9a", "cod_rna"])

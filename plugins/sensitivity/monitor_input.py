@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from onlinekit.schema import Schema
+from onlinekit.sparse import holds_few
 
-from .monitor_rows import SPARSE_FEATURES, SPARSE_SHARE, row_of, stacked
+from .monitor_rows import row_of, stacked
 
 
 def sign_of(y: Any) -> int:
@@ -36,7 +37,7 @@ def matrix_of(X: Any, names: Any) -> tuple[Any, list[Any]]:
             if complaint is not None:
                 raise complaint
         d = len(schema)
-        sparse = d >= SPARSE_FEATURES and sum(map(len, X)) <= SPARSE_SHARE * d * len(X)
+        sparse = holds_few(sum(map(len, X)), len(X), d)
         return stacked([row_of(x, schema, d, False, sparse) for x in X], d, sparse), schema.names
     matrix = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
     if matrix.ndim != 2:

@@ -12,9 +12,6 @@ from onlinekit.schema import Schema
 
 from .rows import digests, keys
 
-# Dicts become CSR rows when there are so many features, and the rows hold so small a share of them.
-SPARSE_FEATURES, SPARSE_SHARE = 64, 0.25
-
 
 class SparseRow(NamedTuple):
     """The non-zeros of one row: rising columns (m,) int32 and their values (m,)."""
