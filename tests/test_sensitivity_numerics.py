@@ -11,14 +11,23 @@ from hypothesis import strategies as st
 from scipy.linalg import cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
-from onlinekit_plugins.sensitivity import triangular
+from onlinekit_plugins.sensitivity import FitSummary, Tracker, losses, triangular
 from onlinekit_plugins.sensitivity.added import AddedRows
 from onlinekit_plugins.sensitivity.curvature import CurvatureBound, margin_slack
 from onlinekit_plugins.sensitivity.gradient import loss_sum
 from onlinekit_plugins.sensitivity.gradient_kernels import close_block
-from onlinekit_plugins.sensitivity.kernels import add_few, add_outer, change_factor, is_canonical, quadratic_rows
+from onlinekit_plugins.sensitivity.kernels import (
+    add_few,
+    add_outer,
+    change_factor,
+    is_canonical,
+    quadratic_rows,
+    signed_values,
+    whiten_rows,
+)
 from onlinekit_plugins.sensitivity.losses import eigenvalue_bound
 from onlinekit_plugins.sensitivity.rows import digests, fingerprint, keys, pack_counter, unpack_counter, unsigned
+from onlinekit_plugins.sensitivity.whitened import WhitenedSum, sizes
 
 LOSSES = ["logistic", "squared_hinge"]
 number = st.floats(-1e100, 1e100, allow_subnormal=False).filter(lambda v: v == 0 or abs(v) > 1e-100)
@@ -74,7 +83,7 @@ def test_a_gradient_is_within_its_error(seed, loss, size, kink):
             high = float(found.gradient[j])
             got = mp.mpf(high) + mp.mpf(float(found.gradient[j] - high))
             assert abs(got - gradient[j]) <= found.error[j]
-            assert found.error[j] <= 1e-13 * (1 + np.abs(rows).sum(axis=0)[j]) * (1 + np.abs(rows @ w).max())
+            assert found.error[j] <= 1e-13 * (1 + np.abs(rows).sum(axis=0)[j]) * (1 + (np.abs(rows) @ np.abs(w)).max())
         assert abs(mp.mpf(found.value) - value) <= found.value_error
         np.testing.assert_allclose(found.z, (rows * sign[:, None]) @ w, rtol=1e-9, atol=1e-9)
 
@@ -254,7 +263,69 @@ def test_canonical_rows_are_told_from_others(seed, n, d):
         for a, b in zip(indptr[:-1], indptr[1:], strict=True):
             indices[a:b] = np.sort(indices[a:b])
     rows = sp.csr_matrix((np.ones(len(indices)), indices, indptr), shape=(n, d))
-    assert is_canonical(indptr, indices) == rows.has_canonical_format
+    assert is_canonical(indptr, indices, d) == rows.has_canonical_format
+    signed, labels = np.empty(len(indices)), rng.choice([-1.0, 1.0], n)
+    assert signed_values(indptr, indices, rows.data, labels, d, signed) == rows.has_canonical_format
+    if rows.has_canonical_format:
+        assert signed.tolist() == np.repeat(labels, np.diff(indptr)).tolist()
+
+
+@pytest.mark.parametrize("place, value", [("indices", 4), ("indices", -1), ("indptr", 99), ("indptr", 0)])
+def test_csr_rows_that_are_none_are_refused(place, value):
+    rows = sp.csr_matrix(np.arange(1.0, 21.0).reshape(5, 4))
+    getattr(rows, place)[3] = value
+    fit = FitSummary.from_fit(np.eye(4), np.ones(4), np.zeros(4) + 0.4, 1.0, "logistic")
+    tracker = Tracker(fit)
+    for told in (tracker.add, tracker.remove, tracker.validation_interval):
+        with pytest.raises(ValueError, match="must be"):
+            told(rows, np.ones(5))
+    assert tracker.n1 == 4
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 9), st.integers(1, 5))
+def test_rows_part_and_whiten_as_arrays_do(seed, n, d):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    apart, scale = rng.random(n) < 0.5, rng.normal(size=n) * (rng.random(n) < 0.7)
+    rows, W = sp.csr_matrix(X), np.triu(rng.normal(size=(d, d)))
+    for found, wanted in zip(losses.split(rows, apart), (X[~apart], X[apart]), strict=True):
+        found.check_format(full_check=True)
+        assert found.toarray().tolist() == wanted.tolist()
+    out = np.zeros((np.count_nonzero(scale), d))
+    whiten_rows(unsigned(rows.indptr), unsigned(rows.indices), rows.data, scale, W, out)
+    np.testing.assert_allclose(out, (scale[:, None] * X)[scale != 0] @ W, atol=1e-13)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([0.0, 0.02, 1.0]))
+def test_whitened_sums_are_bounds_after_any_coming_and_going(seed, sparse, enough):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 4)) * (rng.random((60, 4)) < 0.7)
+    fit = FitSummary.from_fit(X, np.ones(60), np.full(4, 0.1), 0.5, "logistic")
+    kind = sp.csr_matrix if sparse else np.asarray
+    K, true = WhitenedSum(fit), np.zeros((4, 4))
+    moves = []
+    for _ in range(12):
+        if moves and rng.random() < 0.4:
+            rows, weights = moves.pop(rng.integers(len(moves)))
+            K.move(kind(rows), weights, sizes(fit, kind(rows)), -1)
+            sign = -1
+        else:
+            rows, weights = X[rng.integers(60, size=rng.integers(1, 15))], None
+            weights = rng.random(len(rows)) * (rng.random(len(rows)) < 0.8) * 0.01
+            moves.append((rows, weights))
+            K.move(kind(rows), weights, sizes(fit, kind(rows)), 1)
+            sign = 1
+        T = np.linalg.solve(fit.factor, rows.T).T
+        true = true + sign * (T * weights[:, None]).T @ T
+        if rng.random() < 0.5:
+            norm, found = np.linalg.eigvalsh(true)[-1], K.bound(enough)
+            assert norm <= found * (1 + 1e-13) + 1e-16
+            assert found <= max(norm * (1 + 1e-9) + 1e-12, enough)
+    again = WhitenedSum(fit)
+    again.restore(K.__getstate__())
+    assert again.bound(enough) == K.bound(enough)
 
 
 def test_few_and_sparse_outer_products_are_those_of_numpy():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def hessian(
 
 def intersect(found: list[Interval]) -> Interval:
     """The tightest of several intervals, each of which holds the truth."""
-    return np.max([low for low, _ in found], axis=0), np.min([up for _, up in found], axis=0)
+    return reduce(np.maximum, (low for low, _ in found)), reduce(np.minimum, (up for _, up in found))
 
 
 def directions(eta: Any, d: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,7 @@ class ChangedData:
             self._metric.add(new, fresh, change.z[~back], change.z_error[~back])
         if returned:
             assert self._removed_rows is not None
-            self._removed_rows.pop(returned)
-            self._metric.lose(again, change.z[back], back=True)
+            self._metric.regain(again, change.z[back], self._removed_rows.pop(returned))
 
     def remove(self, X: Any, y: Any) -> None:
         """Rows left the data; ValueError for one that is not in it or for the last row. Added rows leave first."""
@@ -105,9 +105,8 @@ class ChangedData:
             self._metric.take(own, back)
         if gone:
             if self._removed_rows is None or not self._removed_rows.n:
-                self._removed_rows = RowStore(self.summary.d, sp.issparse(lost))
-            self._removed_rows.add(gone, lost)
-            self._metric.lose(lost, change.z[~mine])
+                self._removed_rows = RowStore(self.summary.d, sp.issparse(lost), 1)
+            self._removed_rows.add(gone, lost, self._metric.lose(lost, change.z[~mine]))
 
     def _shift(self, rows: Any, mark: np.ndarray, sign: int, parts: Any) -> LossSum:
         """Move the gradient, its error, n1 and the fingerprint by the rows; their sums at w0.
@@ -126,8 +125,7 @@ class ChangedData:
                 self._moved[which] += way * change.gradient.astype(float)
             elif chosen is not None:
                 self._moved[which] += way * losses.combined(chosen, change.slope[places])
-        with np.errstate(over="ignore"):
-            self._mark = self._mark + mark if sign > 0 else self._mark - mark
+        self._mark = self._mark + mark if sign > 0 else self._mark - mark
         self._changed()
         return change
 
@@ -165,8 +163,7 @@ class ChangedData:
             self._value_error += part._value_error + 4 * UNIT * (part._value + s.value + self._value)
             self.n1 += part.n1 - s.n0
             self._moved = self._moved + part._moved
-            with np.errstate(over="ignore"):
-                self._mark = self._mark + (part._mark - s.fingerprint)
+            self._mark = self._mark + (part._mark - s.fingerprint)
             self._added, self._removed = self._added + part._added, self._removed + part._removed
             self._added_norm += part._added_norm
         if any(count > self.summary.keys[key] for key, count in self._removed.items()):
@@ -201,12 +198,13 @@ class ChangedData:
 def _first(names: list[bytes], held: Counter[bytes]) -> np.ndarray:
     """Which rows are held, each key at most as often as it is held, (n,) bool."""
     found = np.zeros(len(names), dtype=bool)
-    if held and not held.keys().isdisjoint(names):
-        left: dict[bytes, int] = {}
+    shared = held.keys() & names if held else set()
+    if shared:
+        left = {key: held[key] for key in shared}
         for i, key in enumerate(names):
-            count = left.get(key, held.get(key, 0))
-            found[i] = count > 0
-            left[key] = count - 1
+            if key in shared:
+                found[i] = left[key] > 0
+                left[key] -= 1
     return found
 
 
@@ -214,7 +212,8 @@ def _parted(rows: Any, names: list[bytes], apart: np.ndarray) -> list[tuple[list
     """Keys and rows (None without any) of those that are not ``apart`` (n,) bool, and of those that are."""
     if not apart.any() or apart.all():
         return [([], None), (names, rows)] if apart.any() else [(names, rows), ([], None)]
-    return [([names[i] for i in places], losses.taken(rows, places)) for places in map(np.flatnonzero, (~apart, apart))]
+    one, two = losses.split(rows, apart)
+    return [(list(compress(names, ~apart)), one), (list(compress(names, apart)), two)]
 
 
 def _take(held: Counter[bytes], names: list[bytes]) -> None:

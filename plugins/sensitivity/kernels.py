@@ -155,17 +155,41 @@ def add_outer(indptr, indices, data, weights, A):
 
 
 @kernel
-def is_canonical(indptr, indices):
-    """Whether the indices of every CSR row increase: all places where they do not are beginnings of rows."""
-    falls, starts = 0, 0
-    for k in range(1, len(indices)):
+def is_canonical(indptr, indices, d):
+    """Whether the indices of every CSR row increase from 0 on and stay below d, and the rows follow one another."""
+    falls, starts, most, least, end = 0, 0, 0, 0, len(indices)
+    for k in range(end):
+        most, least = max(most, indices[k]), min(least, indices[k])
+    for k in range(1, end):
         falls += indices[k] <= indices[k - 1]
-    for i in range(1, len(indptr) - 1):
+    before = 0
+    for i in range(1, len(indptr)):
         k = indptr[i]
-        # Rows without an entry begin where the next one does.
-        if indptr[i - 1] < k < len(indices):
-            starts += indices[k] <= indices[k - 1]
-    return falls == starts
+        if k < before or k > end:
+            return False
+        # Where the indices fall, a row begins; rows without an entry begin where the next one does.
+        if 0 < before < k:
+            starts += indices[before] <= indices[before - 1]
+        before = k
+    return falls == starts and least >= 0 and (most < d or end == 0)
+
+
+@kernel
+def signed_values(indptr, indices, data, labels, d, out):
+    """Out (non-zeros,) = labels_i data_k; whether labels are -1 or 1, data finite and the CSR rows canonical."""
+    wrong, total = 0, 0.0
+    for i in range(len(indptr) - 1):
+        y, before = labels[i], -1
+        wrong += y != 1.0 and y != -1.0
+        if indptr[i + 1] < indptr[i] or indptr[i + 1] > len(indices):
+            return False
+        for k in range(indptr[i], indptr[i + 1]):
+            wrong += indices[k] <= before
+            before = indices[k]
+            total += data[k] - data[k]
+            out[k] = y * data[k]
+        wrong += before >= d
+    return wrong == 0 and total == 0.0
 
 
 @kernel
@@ -188,3 +212,48 @@ def gather_rows(place, indptr, index, value, out_index, out_value):
         for k in range(place[i, 1]):
             out_index[b + k], out_value[b + k] = index[a + k], value[a + k]
     return 0
+
+
+@kernel
+def whiten_rows(indptr, indices, data, scale, W, out):
+    """Rows of out = scale_i x_i W for the CSR rows with scale_i != 0, one behind the other; W (d, d) upper."""
+    d, to = W.shape[0], 0
+    for i in range(len(indptr) - 1):
+        if scale[i] != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                j, p = np.int64(indices[k]), scale[i] * data[k]
+                # Views from j on: the loop then counts from 0 and runs in vectors.
+                row, add = out[to, j:], W[j, j:]
+                for c in range(d - j):
+                    row[c] += p * add[c]
+            to += 1
+    return to
+
+
+@kernel
+def split_rows(indptr, indices, data, apart, front, behind, index, value):
+    """CSR rows parted: those not ``apart`` fill index and value from the start on, the others behind them.
+
+    ``front`` and ``behind`` get the two indptr, the second from 0; the non-zeros of the first are returned.
+    """
+    n, nnz = len(indptr) - 1, 0
+    for i in range(n):
+        if not apart[i]:
+            nnz += indptr[i + 1] - indptr[i]
+    a, b, at, to = 0, nnz, 0, 0
+    front[0], behind[0] = 0, 0
+    for i in range(n):
+        for k in range(indptr[i], indptr[i + 1]):
+            place = b if apart[i] else a
+            index[place], value[place] = indices[k], data[k]
+            if apart[i]:
+                b += 1
+            else:
+                a += 1
+        if apart[i]:
+            to += 1
+            behind[to] = b - nnz
+        else:
+            at += 1
+            front[at] = a
+    return nnz

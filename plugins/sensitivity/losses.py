@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
-from .kernels import gather_rows, is_canonical
+from .kernels import gather_rows, is_canonical, signed_values, split_rows
 
 UNIT = 2.0**-53
 LOSSES = ("logistic", "squared_hinge")
@@ -58,7 +58,8 @@ def signs(y: Any) -> np.ndarray:
 def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]:
     """Return the rows (float64, dense or canonical CSR, (n, d)) and the labels as -1.0 and +1.0, (n,).
 
-    Raises ValueError for a label other than -1, +1 (or bool), for NaN or inf and for a wrong shape.
+    Raises ValueError for a label other than -1, +1 (or bool), for NaN or inf, a wrong shape, or CSR indices that do not
+    fit it.
     """
     labels = signs(y)
     rows: Any = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
@@ -75,9 +76,10 @@ def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]
     if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise ValueError("X holds NaN or infinity")
     if sp.issparse(rows):
-        if is_canonical(rows.indptr, rows.indices):
+        if is_canonical(rows.indptr, rows.indices, rows.shape[1]):
             rows.has_canonical_format = True
         else:
+            rows.check_format(full_check=True)
             rows = rows.copy()
             rows.sum_duplicates()
     return rows, labels
@@ -85,6 +87,14 @@ def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]
 
 def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
     """Return the rows y_i x_i (float64, dense or CSR), shape (n, d); raises as ``checked_rows``."""
+    if isinstance(X, sp.csr_matrix) and X.dtype == np.float64:
+        # Small changes come often: rows without fault in one pass, others by the checks that can name it.
+        labels, data = signs(y), np.empty_like(X.data)
+        fits = labels.shape == (X.shape[0],) and d in (None, X.shape[1])
+        if fits and signed_values(X.indptr, X.indices, X.data, labels, X.shape[1], data):
+            out = with_data(X, data)
+            out.has_canonical_format = True
+            return out
     rows, labels = checked_rows(X, y, d)
     if not sp.issparse(rows):
         return rows * labels[:, None]
@@ -114,15 +124,30 @@ def taken(X: Any, chosen: np.ndarray) -> Any:
     return gathered(place, X.indices, X.data, X.shape[1])
 
 
+def split(X: Any, apart: np.ndarray) -> tuple[Any, Any]:
+    """The rows of X (n, d), dense or canonical CSR, that are not ``apart`` (n,) bool, and those that are."""
+    if not sp.issparse(X):
+        return X[~apart], X[apart]
+    n, behind = len(apart), int(np.count_nonzero(apart))
+    one, two = np.empty(n - behind + 1, X.indptr.dtype), np.empty(behind + 1, X.indptr.dtype)
+    index, value = np.empty_like(X.indices), np.empty_like(X.data)
+    at = split_rows(X.indptr, X.indices, X.data, apart, one, two, index, value)
+    return _csr(one, index[:at], value[:at], X.shape[1]), _csr(two, index[at:], value[at:], X.shape[1])
+
+
+def _csr(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, d: int) -> Any:
+    out = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, d), copy=False)
+    out.has_canonical_format = True
+    return out
+
+
 def gathered(place: np.ndarray, index: np.ndarray, value: np.ndarray, d: int) -> Any:
     """CSR rows (n, d) out of stored ones: row i is place[i] = (start, length) of ``index`` and ``value``."""
     indptr = np.zeros(len(place) + 1, dtype=index.dtype)
     np.cumsum(place[:, 1], out=indptr[1:])
     indices, data = np.empty(indptr[-1], dtype=index.dtype), np.empty(indptr[-1])
     gather_rows(place, indptr, index, value, indices, data)
-    out = sp.csr_matrix((data, indices, indptr), shape=(len(place), d), copy=False)
-    out.has_canonical_format = True
-    return out
+    return _csr(indptr, indices, data, d)
 
 
 def combined(X: Any, weights: np.ndarray) -> np.ndarray:

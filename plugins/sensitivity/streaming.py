@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from . import losses
-from .added import AddedRows, add_whitened, gram_of, whiten
+from .added import AddedRows
 from .kernels import add_outer, change_factor
 from .losses import UNIT
 from .rows import unsigned
 from .summary import FitSummary
 from .triangular import back, factor, half, half_rows, inverse_diagonal
+from .whitened import WhitenedSum, gram_of, sizes, whiten
 
 _LARGEST_ERROR = 0.05
 
@@ -33,8 +34,8 @@ class HessianMetric:
         self._shift, self._rank_ops, self._terms, self._stale = 0, 0, 0, False
         self._zmax = summary.margin_max
         self._scale_sq = np.diag(summary.M).copy()
-        self._lost: np.ndarray | None = None
-        self._lost_size = self._lost_dust = 0.0
+        # Of the rows of the fit that left.
+        self._lost = WhitenedSum(summary)
         self.added = AddedRows(summary)
         self.added_norm = 0.0
         self._answer: dict[str, Any] | None = None
@@ -53,14 +54,20 @@ class HessianMetric:
         self.added_norm = left if self.added.n else 0.0
         self._change(rows, losses.curvature(self.summary.loss, z), False)
 
-    def lose(self, rows: Any, z: np.ndarray, back: bool = False) -> None:
-        """Rows of the fit left the data, or came back."""
+    def lose(self, rows: Any, z: np.ndarray) -> np.ndarray:
+        """Rows of the fit left the data; what `regain` needs of them, (m, 1)."""
+        q = sizes(self.summary, rows)
+        self._lose(rows, z, q, 1)
+        return q[:, None]
+
+    def regain(self, rows: Any, z: np.ndarray, numbers: np.ndarray) -> None:
+        """Rows of the fit came back; ``numbers`` (m, 1) are what `lose` said of them."""
+        self._lose(rows, z, numbers[:, 0], -1)
+
+    def _lose(self, rows: Any, z: np.ndarray, q: np.ndarray, sign: int) -> None:
         weights = losses.curvature(self.summary.loss, z)
-        self._change(rows, weights, back)
-        T = whiten(self.summary, rows) if rows.shape[0] <= 2 * self.summary.d else None
-        self._lost, trace, dust = add_whitened(self.summary, self._lost, rows, weights, T, -1 if back else 1)
-        self._lost_size += trace * (1 + 1e-9)
-        self._lost_dust += dust
+        self._change(rows, weights, sign < 0)
+        self._lost.move(rows, weights, q, sign)
 
     def _change(self, rows: Any, weights: np.ndarray, add: bool) -> None:
         """Move N by the rows."""
@@ -109,10 +116,7 @@ class HessianMetric:
         """kappa with M <= kappa N, inf when rounding hides it."""
         s = self.summary
         error = self._unit() * float(self._scale(net) @ s.inverse_root) ** 2 + s.eps
-        lost = 0.0
-        if self._lost is not None:
-            dust = 8 * UNIT * (self._terms + s.d + 8) * self._lost_size + self._lost_dust
-            lost = losses.eigenvalue_bound(self._lost, 0.02 if s.d <= 64 else 0.06) + dust
+        lost = self._lost.bound(0.02 if s.d <= 64 else 0.06)
         theta = lost * s.safety + max(0, -net) / s.n0 + error
         if theta <= 0.02 or (theta <= 0.1 and s.d > 64):
             return 1 / (1 - theta)
@@ -255,8 +259,8 @@ class HessianMetric:
         return self._spectrum
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {k: v for k, v in self.__dict__.items() if k not in ("summary", "added", "_answer", "_spectrum")}
-        state["added"] = self.added.__getstate__()
+        state = {k: v for k, v in self.__dict__.items() if k not in ("summary", "_answer", "_spectrum")}
+        state["added"], state["_lost"] = self.added.__getstate__(), self._lost.__getstate__()
         return state
 
     @classmethod
@@ -264,6 +268,7 @@ class HessianMetric:
         """From what __getstate__ gave."""
         out = object.__new__(cls)
         out.__dict__.update(state, summary=summary, _answer=None, _spectrum=None)
-        out.added = AddedRows(summary)
+        out.added, out._lost = AddedRows(summary), WhitenedSum(summary)
         out.added.restore(state["added"])
+        out._lost.restore(state["_lost"])
         return out
