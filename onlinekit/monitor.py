@@ -56,11 +56,11 @@ class RetrainingClassifier(base.Classifier):
     on_invalid
         "raise" on a bad value or label, or "skip" the sample and count it in `n_skipped`.
     standardize
-        Scale the rows. A scaled row has no zeros, so every row of a retrain costs all d features; with False rows are
-        served and trained on as they are, absent = 0.0, and of 64 features or more, where the window holds at most a
-        quarter of its (n, d) values, it is handed to model and monitor as CSR: time and memory are those of the
-        values held. A model without `fit` then gets dicts, by learn_one. A certified monitor has room for `spare`
-        features that come later; give it plenty where new ones never end.
+        Scale the rows; a scaled row has no zeros, so it costs all d features, and so do the n rows of a training n d.
+        False: rows are served and trained on as they are, absent = 0.0. Then, of 64 features or more, model and
+        monitor get CSR where the rows hold at most a quarter of the n d values, and a sample costs what it holds; a
+        model without `fit` gets dicts by learn_one. Where new features never end, a certified monitor needs much
+        `spare`: beyond it each new feature is a reason to retrain.
 
     Raises
     ------

@@ -11,14 +11,14 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import onlinekit
-from onlinekit._testing_base import carry_on
+from onlinekit._testing_base import assert_close, assert_refused, carry_on, text_stream
 from onlinekit._window import Window
 from onlinekit.monitor import Monitor, RetrainingClassifier, Verdict
 from onlinekit.testing import binary_stream, learner_checks
 from onlinekit_plugins.drift.adwin import ADWINMonitor
 from onlinekit_plugins.drift.every_n import EveryNMonitor
 from onlinekit_plugins.linear import LogisticRegression as OwnLogistic
-from onlinekit_plugins.sensitivity import EllipsoidTest, LinearModel, NewtonTest, SphereTest, solve
+from onlinekit_plugins.sensitivity import EllipsoidTest, LinearModel, NewtonTest, SegmentTest, SphereTest, solve
 
 SMALL = {"window": 60, "min_samples": 10, "check_every": 7}
 
@@ -247,6 +247,159 @@ def test_rows_of_the_same_features_share_their_columns():
         window.push({"a": 1.0, "b": 2.0}, 0)
     for each in (window, Window.restored(window.state())):
         assert len({id(columns) for columns, _ in each.rows}) == 1 and len(each.state()["columns"]) == 2
+
+
+# Rows as they are: standardize=False, sparse where they hold few of many features
+
+
+def filled(stream, names):
+    """The same rows with every feature there, so that they are dense."""
+    return [({**dict.fromkeys(names, 0.0), **x}, y) for x, y in stream]
+
+
+def flipping(n, names=120):
+    """Sparse rows whose labels turn round in the middle."""
+    return [(x, y != (t >= n // 2)) for t, (x, y) in enumerate(text_stream(n, names=names, entries=12))]
+
+
+@pytest.mark.parametrize("cls", [SphereTest, SegmentTest, EllipsoidTest, NewtonTest])
+@pytest.mark.parametrize(("rule", "tolerance"), [("flips", 0.3), ("coefficients", 0.03)])
+def test_a_sparse_run_is_the_dense_run(cls, rule, tolerance):
+    stream, found = flipping(500), []
+    for rows in (stream, filled(stream, range(120))):
+        monitor = cls(rule=rule, tolerance=tolerance, C=2.0, unsure="retrain")
+        model = RetrainingClassifier(monitor=monitor, window=150, min_samples=100, check_every=10, standardize=False)
+        proba = carry_on(model, rows)
+        assert model._sparse == model.monitor._sparse == (rows is stream)
+        found.append((proba, model))
+    (sparse_proba, sparse), (dense_proba, dense) = found
+    assert sparse.retrained_at == dense.retrained_at and 1 <= sparse.n_retrains < sparse.n_checks
+    assert len(sparse.verdicts) == len(dense.verdicts) == 40
+    for (n, a), (m, b) in zip(sparse.verdicts, dense.verdicts, strict=True):
+        assert (n, a.decision, a.certified, a.n_added, a.n_removed) == (
+            m,
+            b.decision,
+            b.certified,
+            b.n_added,
+            b.n_removed,
+        )
+        assert a.statistic == pytest.approx(b.statistic, rel=1e-6, abs=1e-9)
+    assert_close(sparse_proba, dense_proba, 1e-7)
+
+
+def test_rows_as_they_are_are_what_the_model_and_the_monitor_get():
+    model = RetrainingClassifier(monitor=EllipsoidTest(C=0.1), window=80, min_samples=50, standardize=False)
+    stream = [({"a": 5.0 + x["f0"], "b": 3.0 * x["f1"]}, y) for x, y in binary_stream(50)]
+    for x, y in stream:
+        model.learn_one(x, y)
+    X = np.array([[x["a"], x["b"], 1.0] for x, _ in stream])
+    w = solve(X, [y for _, y in stream], 0.1, "logistic")
+    p = model.predict_proba_one({"b": -1.0, "a": 4.0, "unknown": 9.0})[True]
+    assert p == pytest.approx(1 / (1 + np.exp(-(np.array([4.0, -1.0, 1.0]) @ w))), abs=1e-9)
+    assert model.monitor.verdict().n_added == 0 and model.monitor.verdict().decision == "keep"
+
+
+class Watched(LinearModel):
+    """Notes what it was trained on."""
+
+    def fit(self, X, y):
+        self.shape, self.sparse, self.held = X.shape, not isinstance(X, np.ndarray), X.size
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(("features", "entries", "sparse"), [(64, 16, True), (64, 17, False), (63, 15, False)])
+def test_the_rule_by_which_rows_are_sparse(features, entries, sparse):
+    model = RetrainingClassifier(Watched(), EveryNMonitor(n=100), min_samples=30, standardize=False)
+    for t in range(30):
+        x = {(t * entries + j) % features: 1.0 + j for j in range(entries)}
+        model.learn_one(x, t % 3 == 0)
+    assert model._fitted.shape == (30, features) and model._fitted.sparse == model._sparse == sparse
+    assert model._fitted.held == (30 * entries if sparse else 30 * features)
+
+
+@pytest.mark.parametrize("base", [RiverLogistic(), OwnLogistic(), RidgeClassifier(), LogisticRegression()])
+def test_models_of_every_kind_learn_sparse_rows(base):
+    model = RetrainingClassifier(base, EveryNMonitor(n=200), window=400, min_samples=200, standardize=False)
+    rows = text_stream(900, seed=4, names=100, entries=10)
+    hits = []
+    for x, y in rows:
+        hits.append(model.predict_one({**x, "unknown": 7.0}) == y)
+        model.learn_one(x, y)
+    assert model._sparse and model.retrained_at == [400, 600, 800]
+    if hasattr(base, "fit"):
+        assert np.mean(hits[-300:]) > 0.8
+        return
+    want = base.clone()
+    for x, y in rows[400:800]:
+        want.learn_one(x, y)
+    for x, _ in rows[:50]:
+        assert model.predict_proba_one(x)[True] == pytest.approx(want.predict_proba_one(x)[True], abs=1e-12)
+
+
+def test_sparse_features_come_and_go_and_each_row_leaves_as_it_came():
+    model = RetrainingClassifier(
+        monitor=NewtonTest(tolerance=1.0, spare=100), window=60, min_samples=30, check_every=10, standardize=False
+    )
+    rows = text_stream(200, names=90, entries=6)
+    for t, (x, y) in enumerate(rows):
+        part = {(name if name < 60 or t < 80 else f"late{name}"): value for name, value in x.items()}
+        model.learn_one({**part, "zero": 0.0}, y)
+    assert (model.monitor.n_added, model.monitor.n_removed) == (170, 140) and model.n_retrains == 0
+    assert model.monitor._tracker.n1 == 60 and model._sparse
+    model.monitor.tolerance, model.monitor._memo = -1.0, None  # then whatever is asked says "retrain"
+    while not model.n_retrains:
+        model.learn_one(*rows[0])
+    held = {name for columns, _ in model._data.rows for name in model._data.names(columns)}
+    assert set(model._schema.names) == set(model._data.seen.names) == held and len(model._schema) == len(held)
+
+
+def test_a_monitor_that_forgets_is_fed_sparse_rows():
+    model = RetrainingClassifier(
+        LinearModel(), Plain(), window=30, min_samples=10, check_every=5, delay=0, standardize=False
+    )
+    rows = text_stream(100, names=200, entries=5)
+    for x, y in rows:
+        model.learn_one(x, y)
+    assert model._sparse and model.monitor.rebased == 3
+    key = lambda row: (sorted(row[0].items()), row[1])  # noqa: E731
+    assert sorted(model.monitor.rows, key=key) == sorted(rows[-30:], key=key)
+
+
+@pytest.mark.parametrize("cls", [SphereTest, NewtonTest])
+def test_copies_of_a_sparse_run_go_on_alike(cls, tmp_path):
+    model = RetrainingClassifier(monitor=cls(C=0.05), window=60, min_samples=40, check_every=7, standardize=False)
+    for x, y in text_stream(100):
+        model.learn_one(x, y)
+    assert model._sparse
+    onlinekit.save(model, tmp_path / "model")
+    twins = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), onlinekit.load(tmp_path / "model")]
+    stream = [({**x, f"new{t // 3}": 1.0}, y) for t, (x, y) in enumerate(text_stream(60, seed=9))]
+    want = carry_on(model, stream)
+    for twin in twins:
+        assert carry_on(twin, stream) == want and list(twin.verdicts) == list(model.verdicts)
+        assert twin.retrained_at == model.retrained_at and model.n_retrains >= 1
+
+
+def test_a_bad_value_in_a_sparse_row_changes_nothing():
+    model = RetrainingClassifier(monitor=NewtonTest(), min_samples=40, standardize=False)
+    rows = text_stream(90)
+    for x, y in rows:
+        model.learn_one(x, y)
+    x, y = rows[0]
+    for name in (next(iter(x)), "new"):
+        for value in (None, "text", math.nan, math.inf):
+            assert_refused(model, lambda: model.learn_one({**x, "other": 1.0, name: value}, y), repr(name))  # noqa: B023
+            assert_refused(model, lambda: model.predict_one({**x, name: value}), repr(name))  # noqa: B023
+    assert_refused(model, lambda: model.learn_one({**x, "other": 1.0}, "spam"), "'spam'")
+    skipping = model.clone({"on_invalid": "skip"})
+    for t, (x, y) in enumerate(rows):
+        skipping.learn_one(x, y)
+        if t % 30 == 5:
+            skipping.learn_one({**x, "new": math.nan}, y)
+    first = next(iter(x))
+    rest = {name: value for name, value in x.items() if name != first}
+    assert skipping.n_skipped == 3 and skipping._sparse
+    assert skipping.predict_proba_one({**x, first: math.nan, "new": None}) == model.predict_proba_one(rest)
 
 
 @pytest.mark.parametrize("stream", ["elec2", "a9a", "cod_rna"])
