@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .gradient_kernels import margins_dense, margins_sparse, sum_dense, sum_sparse
+from .gradient_kernels import loss_terms, margins_dense, margins_sparse, sum_dense, sum_sparse
 from .losses import UNIT
 from .rows import unsigned
 
@@ -32,15 +32,12 @@ class LossSum:
 
 def margins(rows: Any, w: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """z_i = sign_i x_i.w of rows (n, d), dense or CSR; size_i = sum_j |x_ij w_j|; a bound of z's error; (n,) each."""
-    z, size = np.empty((2, rows.shape[0]))
+    z, size, off = np.empty((3, rows.shape[0]))
     if sp.issparse(rows):
-        length = np.diff(rows.indptr).astype(float)
-        margins_sparse(unsigned(rows.indptr), unsigned(rows.indices), rows.data, sign, w, z, size)
+        margins_sparse(unsigned(rows.indptr), unsigned(rows.indices), rows.data, sign, w, UNIT, z, size, off)
     else:
-        length = np.empty(len(rows))
-        margins_dense(np.ascontiguousarray(rows), sign, w, z, size, length)
-    # Products and sums are rounded once a non-zero.
-    return z, size, (length + 2) * (1.01 * UNIT) * size
+        margins_dense(np.ascontiguousarray(rows), sign, w, UNIT, z, size, off)
+    return z, size, off
 
 
 def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None) -> LossSum:
@@ -52,13 +49,14 @@ def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None
     n, d = rows.shape
     sign = np.ones(n) if sign is None else sign
     z, _, off = margins(rows, w, sign)
-    slope, slope_error, value, value_error = _terms(loss, z, off)
     # A block's end costs d: many features with few non-zeros need longer blocks.
     block = 64 if not sp.issparse(rows) else max(64, d * n // (rows.nnz + 1))
+    (slope, along, doubt), total = np.empty((3, n)), np.zeros(3)
+    # A product and at most ``block`` sums are rounded.
+    more = (min(block, n) + 4) * UNIT
+    loss_terms(loss == "squared_hinge", z, off, sign, more, UNIT, slope, along, doubt, total)
     high, low = np.zeros((2, d))
     sums = np.zeros((d, 2))
-    # A product and at most ``block`` sums are rounded.
-    along, doubt = sign * slope, slope_error + (min(block, n) + 4) * UNIT * np.abs(slope)
     if sp.issparse(rows):
         indptr, indices = unsigned(rows.indptr), unsigned(rows.indices)
         sum_sparse(indptr, indices, rows.data, along, doubt, block, high, low, sums)
@@ -66,24 +64,5 @@ def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None
         sum_dense(np.ascontiguousarray(rows), along, doubt, block, high, low, sums)
     # The compensation and the error's own sum are rounded as well, n times.
     error = sums[:, 1] * (1 + 8 * UNIT * (n + 8)) + UNIT_LONG * np.abs(high)
-    total, total_error = float(value.sum()), float(value_error.sum())
-    return LossSum(
-        high.astype(LONG) + low, error, z, off, slope, total, total_error * (1 + 1e-9) + 64 * UNIT * total
-    )  # fmt: skip
-
-
-def _terms(loss: str, z: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """phi'(z), its error, phi(z), its error, (n,) each, for margins z off by at most ``off``."""
-    if loss == "squared_hinge":
-        t = 1.0 - z
-        rough = 1.01 * (UNIT * np.abs(t) + off)
-        rough *= t >= -rough  # surely beyond the kink: exactly zero
-        t = np.maximum(t, 0.0)
-        return -2.0 * t, 2.0 * rough, t * t, rough * (2.0 * t + rough) + 2.0 * UNIT * t * t
-    e = np.exp(-np.abs(z))
-    rest = 1.0 / (1.0 + e)
-    size = np.where(z > 0.0, e * rest, rest)
-    value = np.log1p(e) - np.minimum(z, 0.0)
-    # |phi''| <= |phi'|, and exp, log1p and the division are right to some units.
-    doubt = size * (1.01 * off) + off * off
-    return -size, 20.0 * UNIT * size + doubt, value, 20.0 * UNIT * value + doubt
+    value, vague = float(total[0] + total[1]), float(total[2])
+    return LossSum(high.astype(LONG) + low, error, z, off, slope, value, vague * (1 + 1e-9) + 64 * UNIT * value)
