@@ -1,9 +1,10 @@
-"""Scenarios D4, D7 and D8 for every monitor."""
+"""Scenarios D4, D7 and D8 for every monitor, and a stream of long sparse rows."""
 
 import copy
 import importlib.util
 import math
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -218,3 +219,47 @@ def test_d8_a_value_outside_the_domain(monitor, value):
         with pytest.raises(ValueError, match="missing"):
             watching.update({"a": 1.0}, True)
     assert pickle.dumps(monitor) == before
+
+
+# Long sparse rows: time and memory of the values that they hold
+
+
+def words(n, features, seed=0):
+    """Rows of unit length: 8 of 40 frequent features, which decide, and 60 or fewer of the rest; labels turn at 2/3."""
+    rng = np.random.default_rng(seed)
+    for t in range(n):
+        head = rng.choice(40, 8, replace=False)
+        tail = 40 + np.unique(((features - 40) * rng.power(0.5, 60)).astype(int))
+        columns, values = np.concatenate([head, tail]), rng.uniform(0.5, 1.5, 8 + len(tail))
+        values[:8] *= 3.0
+        score = float(values[:8] @ (1.0 - 2.0 * (head % 2)))
+        row = (values / np.linalg.norm(values)).tolist()
+        yield {f"w{j}": v for j, v in zip(columns.tolist(), row, strict=True)}, (score > 0) != (3 * t >= 2 * n)
+
+
+@pytest.mark.parametrize(("name", "rule", "tolerance"), [("sphere-test", "gap", 0.04), ("newton-test", "flips", 0.4)])
+def test_a_window_of_long_sparse_rows(name, rule, tolerance):
+    features, n, window = 28_000, 2400, 800
+    monitor = CERTIFIED[name](rule=rule, tolerance=tolerance, C=0.03, spare=features, unsure="retrain")
+    given = {"window": window, "min_samples": window, "check_every": 80, "standardize": False}
+    model = onlinekit.RetrainingClassifier(monitor=monitor, **given)
+    hits = []
+    tracemalloc.start()
+    for x, y in words(n, features):
+        hits.append(model.predict_one(x) == y)
+        model.learn_one(x, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(model._schema) > 20_000
+    assert peak < 0.5 * 8 * window * len(model._schema)  # less than half of one dense matrix of the window
+    before = [verdict for t, verdict in model.verdicts if t <= 1600]
+    assert len(before) == 10 and all(verdict.decision == "keep" and verdict.certified for verdict in before)
+    assert 1 <= model.n_retrains <= 8 and min(model.retrained_at) > 1600
+    assert np.mean(hits[window:1600]) > 0.8 and np.mean(hits[1600:1700]) < 0.2
+    # A model fitted afresh to the very window of the last retrain answers alike.
+    at = model.retrained_at[-1]
+    twin = onlinekit.RetrainingClassifier(monitor.model(), **given)
+    for x, y in list(words(n, features))[at - window : at]:
+        twin.learn_one(x, y)
+    for x, _ in words(20, features, seed=1):
+        assert model.predict_proba_one(x)[True] == pytest.approx(twin.predict_proba_one(x)[True], abs=1e-7)
