@@ -72,11 +72,13 @@ def read(folder: str | None, name: str, n: int) -> tuple[np.ndarray, np.ndarray]
 
 def refit_flips(model: RetrainingClassifier) -> float:
     """Share of the latest rows whose label a refit on the window would change, the scaler as it is."""
-    Z = (model._data.matrix().toarray() - model._mean) / model._scale
+    now = model._deployed
+    assert now is not None
+    Z = (model._data.matrix().toarray() - now.mean) / now.scale
     y = np.array(model._data.labels) == 1
     if y.all() or not y.any():
         return float("nan")
-    return float(np.mean(LinearModel(C=C).fit(Z, y).predict(Z[-LATEST:]) != model._fitted.predict(Z[-LATEST:])))
+    return float(np.mean(LinearModel(C=C).fit(Z, y).predict(Z[-LATEST:]) != now.model.predict(Z[-LATEST:])))
 
 
 def run(X: np.ndarray, y: np.ndarray, model: RetrainingClassifier) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def run(X: np.ndarray, y: np.ndarray, model: RetrainingClassifier) -> dict[str, 
         model.learn_one(x, label)
         spent += time.process_time() - start
         # A window that is not full yet, or a model just trained, tells nothing of a policy.
-        if (t + 1) % EVERY == 0 and t >= WINDOW and model._fitted is not None and model.n_retrains == before:
+        if (t + 1) % EVERY == 0 and t >= WINDOW and model._deployed is not None and model.n_retrains == before:
             kept.append(refit_flips(model))
             times.append(t + 1)
     return {

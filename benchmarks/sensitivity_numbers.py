@@ -257,6 +257,23 @@ def window_runs(X, y, begin_at, window, step, checks, C, loss, tolerance=0.01):
     return out
 
 
+def least_retrains(X, y, begin_at, window, step, checks, C, loss, tolerance=0.01):
+    """The least number of retrains that any rule can do with which keeps no model beyond the tolerance.
+
+    Every model is the optimum of the window of some check; whichever check's model is in service, it may stay while the
+    share of flips is within the tolerance. Shortest path over (check, model).
+    """
+    models, least = [], {}
+    for check in range(checks + 1):
+        start = begin_at + check * step
+        rows, labels = X[start : start + window], y[start : start + window]
+        models.append(solve(rows, labels, C, loss, models[-1] if models else None))
+        reference = rows[-2000:]
+        kept = {at: n for at, n in least.items() if flipped(reference, models[at], models[-1]) <= tolerance}
+        least = {**kept, check: min(least.values(), default=-1) + 1}
+    return min(least.values())
+
+
 def sliding(folder, quick):
     """Set, rows, labels, where the first window begins: stationary, drifting, and with abrupt changes of class."""
     a9a, elec, cod = (read(folder, name) for name in ("a9a", "elec2", "cod_rna"))
@@ -274,6 +291,7 @@ def sliding(folder, quick):
             for C in (0.01, 0.1) if not quick else (0.1,):
                 row = {"set": name, "loss": loss, "C": C, "window": window, "step": step, "checks": checks}
                 row.update(window_runs(X, y, begin_at, window, step, checks, C, loss))
+                row["least"] = least_retrains(X, y, begin_at, window, step, checks, C, loss)
                 out.append(row)
                 print(json.dumps(row), flush=True)
     return out
@@ -403,6 +421,7 @@ def report(result, command):
     window_rows = [
         [r["set"], r["loss"], f(r["C"]), r["checks"]]
         + [r[p]["retrains"] for p in ("sphere", "ellipsoid", "newton", "refit")]
+        + [r["least"]]
         + [f(100 * max(r[p]["worst_true_share_when_kept"] for p in ("sphere", "ellipsoid", "newton")), 2) + " %"]
         + [f(r[p]["ms_a_check"]) for p in ("sphere", "ellipsoid", "newton", "refit")]
         for r in result["windows"]
@@ -426,9 +445,9 @@ def report(result, command):
         "The aims for CPU time come from a prototype beside which liblinear took 90 to 150 ms on a9a; here it takes "
         f"{min(liblinear):.0f} to {max(liblinear):.0f} ms on the same CSR rows."
         + "".join(
-            f" {r['set']}, {r['loss']}, C = {r['C']:g}: {r['refit']['retrains']} retrains are due even when a refit at "
-            f"every check tells, so half of the sphere's {r['sphere']['retrains']} is out of reach of any sound rule."
-            for r in result["windows"] if 2 * r["refit"]["retrains"] > r["sphere"]["retrains"]
+            f" {r['set']}, {r['loss']}, C = {r['C']:g}: no rule that keeps its promise can do with fewer than "
+            f"{r['least']} retrains (column least), so half of the sphere's {r['sphere']['retrains']} is out of reach."
+            for r in result["windows"] if 2 * r["least"] > r["sphere"]["retrains"]
         ),
         "## Violations",
         "Optima in long double, and with mpmath where that cannot tell. Half of the runs hand their rows over as CSR, "
@@ -458,9 +477,10 @@ def report(result, command):
         "## Sliding windows",
         "Window of 8,000, 60 checks, one every 80 rows: keep the model while at most 1 % of the latest 2,000 rows can "
         "possibly flip. Retrains by level; refit solves at every check and retrains only when more than 1 % really "
-        "flip: a yardstick. The worst true share of flips of a model that was kept. cod_rna blocks is the set in its "
-        "stored order, where the classes come in blocks: an abrupt change.",
-        table(["set", "loss", "C", "checks", "sphere", "ellipsoid", "newton", "refit", "worst true share",
+        "flip: a yardstick; least is the smallest number any rule can do with that keeps no model beyond 1 %, by "
+        "a shortest path over which check's optimum to keep until when. The worst true share of flips of a model that "
+        "was kept. cod_rna blocks is the set in its stored order, where the classes come in blocks: an abrupt change.",
+        table(["set", "loss", "C", "checks", "sphere", "ellipsoid", "newton", "refit", "least", "worst true share",
                "ms a check: sphere", "ellipsoid", "newton", "refit"], window_rows),
         "## Every number aimed at",
         table(["what", "aim", "measured", "met"],
