@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import losses
+from .bounds import directions
 from .losses import UNIT
 
 if TYPE_CHECKING:
     from .tracker import Tracker
 
 CRITERIA = ("flips", "coefficients", "gap", "validation")
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -127,22 +130,41 @@ def validation_interval(
     )
 
 
-def statistic(tracker: Tracker, rule: Rule, level: str) -> tuple[float, float]:
+def coefficient_change(lower: np.ndarray, upper: np.ndarray, w0: np.ndarray) -> Interval:
+    """max_j |w1_j - w0_j| for lower <= w1 <= upper, all (d,)."""
+    least = np.maximum(0.0, np.maximum(lower - w0, w0 - upper))
+    return float(least.max()), float(np.maximum(upper - w0, w0 - lower).max())
+
+
+def reference_rows(rule: Rule, d: int) -> tuple[Any, np.ndarray | None]:
+    """The rule's rows (m, d) and, where its criterion needs them, labels (m,), checked."""
+    if rule.criterion == "validation":
+        return losses.checked_rows(rule.X_ref, rule.y_ref, d)
+    return directions(rule.X_ref, d), None
+
+
+def reference_change(
+    criterion: str, lower: np.ndarray, upper: np.ndarray, score0: np.ndarray, y: Any, loss: str
+) -> Interval:
+    """The criterion "flips" or "validation" on rows with labels y (m,), from bounds (m,) of the new scores."""
+    if criterion == "flips":
+        certain, possible = flips(lower, upper, score0)
+        return certain / len(lower), possible / len(lower)
+    found = validation_interval(lower, upper, score0, y, loss)
+    slack = 8 * UNIT * (len(lower) + 8) * found.loss_now
+    return found.loss_now - found.loss[1] - slack, found.loss_now - found.loss[0] + slack
+
+
+def statistic(tracker: Tracker, rule: Rule, level: str) -> Interval:
     """Lower and upper bound of the rule's criterion."""
     w0 = tracker.summary.w0
     if rule.criterion == "gap":
         return tracker.training_gap(level)
     if rule.criterion == "coefficients":
-        lower, upper = tracker.coef_bounds(level)
-        least = np.maximum(0.0, np.maximum(lower - w0, w0 - upper))
-        return float(least.max()), float(np.maximum(upper - w0, w0 - lower).max())
-    if rule.criterion == "flips":
-        lower, upper, _ = tracker.bounds(rule.X_ref, level)
-        certain, possible = flips(lower, upper, np.asarray(rule.X_ref @ w0))
-        return certain / len(lower), possible / len(lower)
-    found = tracker.validation_interval(rule.X_ref, rule.y_ref, level)
-    slack = 8 * UNIT * (np.shape(rule.X_ref)[0] + 8) * found.loss_now
-    return found.loss_now - found.loss[1] - slack, found.loss_now - found.loss[0] + slack
+        return coefficient_change(*tracker.coef_bounds(level), w0)
+    X, y = reference_rows(rule, tracker.summary.d)
+    lower, upper, _ = tracker.bounds(X, level)
+    return reference_change(rule.criterion, lower, upper, np.asarray(X @ w0), y, tracker.summary.loss)
 
 
 def decided(rule: Rule, lower: float, upper: float, level: str, last: bool = False) -> Decision:

@@ -1,33 +1,26 @@
-"""What the certified monitors share: features, rows that join and leave, the rule, the verdict, the state."""
+"""What the certified monitors share: the deployed model, the rule and the verdict."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from onlinekit.monitor import Monitor, Verdict
-from onlinekit.schema import Schema
+from onlinekit.monitor import Verdict
 
 from . import losses
-from .decide import CRITERIA
+from .decide import CRITERIA, Interval, coefficient_change, reference_change
 from .monitor_input import matrix_of, sign_of
 from .monitor_model import LinearModel
-from .monitor_rows import Row, key_of, parted, row_of, scaled, stacked, widened
-from .monitor_rules import Interval, coefficient_change, flip_share, loss_saved
-from .row_store import RowStore
-from .rows import digests, keys
+from .monitor_rows import stacked, widened
+from .monitor_samples import SampleMonitor
 from .summary import FitSummary
 from .tracker import Tracker
 
-_BATCH = 256
 
-
-class SensitivityMonitor(Monitor):
+class SensitivityMonitor(SampleMonitor):
     """Base of the certified monitors; a subclass bounds the scores of a retrained model in `_bounds`.
 
     w0 are the deployed coefficients, w1 minimises C/2 |w|^2 + (1/n1) sum phi(y_i x_i.w) over the data as it is
@@ -41,7 +34,6 @@ class SensitivityMonitor(Monitor):
 
     wants_window = True
     two_classes = True
-    keeps_rows = False
     certified = True
 
     def __init__(
@@ -77,116 +69,6 @@ class SensitivityMonitor(Monitor):
         self.unsure = unsure
         self._start()
 
-    def _start(self) -> None:
-        self.n_added = self.n_removed = 0
-        self._early: list[tuple[dict, int]] = []
-        self._homeless: list[tuple[dict, int]] = []
-        self._schema = Schema()
-        self._width = 0
-        self._sparse = False
-        self._tracker: Tracker | None = None
-        # Rows that the tracker has yet to be told of: in a batch they cost it much less than one by one.
-        self._joined: list[Row] = []
-        self._left: list[Row] = []
-        self._net: Counter[bytes] = Counter()
-        self._store: RowStore | None = None
-        # The reference: (key, row, sign) of the latest samples that joined and are still there.
-        self._latest: deque[tuple[bytes, Row, int]] = deque(maxlen=self.reference)
-        self._memo: Verdict | None = None
-
-    # -- samples -------------------------------------------------------------------------------------------
-
-    def _checked(self, x: Mapping[Any, Any], y: Any) -> int:
-        if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, not {type(x).__name__}")
-        complaint = self._schema.complaint(x)
-        if complaint is not None:
-            raise complaint
-        return sign_of(y)
-
-    def _row(self, x: Mapping[Any, Any], grow: bool) -> Row | None:
-        """x as a row (width,); None when it has features for which there is no column."""
-        unknown = self._schema.unknown(x)
-        if unknown:
-            if not grow or len(self._schema) + len(unknown) > self._width - self.intercept:
-                return None
-            self._schema.extend(unknown)
-        return row_of(x, self._schema, self._width, self.intercept, self._sparse)
-
-    def update(self, x: Mapping[Any, Any], y: Any) -> None:
-        """A sample joined the data: x a dict of numbers, y True/False, 1/0 or +1/-1.
-
-        Without a `rebase` the first `min_samples` samples are the fit. ValueError or TypeError naming a bad
-        feature or label, before anything changed.
-        """
-        sign = self._checked(x, y)
-        if self._tracker is None and len(self._early) + 1 >= self.min_samples:
-            early = [*self._early, (dict(x), sign)]
-            self.rebase([x for x, _ in early], [sign for _, sign in early])
-            return
-        self._memo = None
-        self.n_added += 1
-        if self._tracker is None:
-            self._early.append((dict(x), sign))
-            return
-        row = self._row(x, grow=True)
-        if row is None:
-            self._homeless.append((dict(x), sign))
-            return
-        signed = scaled(row, sign)
-        key = key_of(signed, self._width)
-        self._joined.append(signed)
-        self._net[key] += 1
-        if self._store is not None:
-            self._store.add([key], stacked([signed], self._width, self._sparse))
-        self._latest.append((key, row, sign))
-        if len(self._joined) + len(self._left) >= _BATCH:
-            self._settle()
-
-    def revert(self, x: Mapping[Any, Any], y: Any) -> None:
-        """A sample left the data; ValueError, and no change, when it is not in it or is the last one."""
-        sign = self._checked(x, y)
-        row = None if self._tracker is None else self._row(x, grow=False)
-        if row is None:
-            held = self._early if self._tracker is None else self._homeless
-            if (dict(x), sign) not in held:
-                raise ValueError(f"the sample {dict(x)!r:.200} with label {y!r} is not in the data")
-            held.remove((dict(x), sign))
-        else:
-            assert self._tracker is not None
-            signed = scaled(row, sign)
-            key = key_of(signed, self._width)
-            if self._count(key) + self._net[key] < 1:
-                raise ValueError(f"the sample {dict(x)!r:.200} with label {y!r} is not in the data")
-            if self._tracker.n1 + len(self._joined) - len(self._left) < 2:
-                raise ValueError("the last sample of the data cannot leave it")
-            self._left.append(signed)
-            self._net[key] -= 1
-            if self._store is not None:
-                self._store.pop([key])
-            for i, (other, _, _) in enumerate(self._latest):
-                if other == key:
-                    del self._latest[i]
-                    break
-            if len(self._joined) + len(self._left) >= _BATCH:
-                self._settle()
-        self._memo = None
-        self.n_removed += 1
-
-    def _count(self, key: bytes) -> int:
-        tracker = self._tracker
-        assert tracker is not None
-        return tracker._added[key] + tracker.summary.keys[key] - tracker._removed[key]
-
-    def _settle(self) -> None:
-        """Tell the tracker of the rows that joined and left."""
-        if self._tracker is None:
-            return
-        for rows, tell in ((self._joined, self._tracker.add), (self._left, self._tracker.remove)):
-            if rows:
-                tell(stacked(rows, self._width, self._sparse), np.ones(len(rows)))
-        self._joined, self._left, self._net = [], [], Counter()
-
     def rebase(self, X: Any = None, y: Any = None, names: Any = None, model: Any = None) -> None:
         """Start anew: X, y are the data of the present fit, and model the deployed one.
 
@@ -219,22 +101,7 @@ class SensitivityMonitor(Monitor):
         if self.intercept:
             w0[-1] = bias
         tracker = Tracker(FitSummary.from_fit(rows, signs, w0, self.C, self.loss))
-        self._start()
-        self._schema = Schema(columns)
-        self._width = rows.shape[1]
-        self._tracker = tracker
-        self._sparse = sp.issparse(rows)
-        if self.keeps_rows:
-            signed = losses.signed_rows(rows, signs)
-            self._store = RowStore(self._width, self._sparse)
-            self._store.add(keys(digests(signed)), signed)
-        self._refer(rows[-self.reference :], signs[-self.reference :])
-
-    def _refer(self, rows: Any, signs: np.ndarray) -> None:
-        """Make these rows (m, width) and signs (m,) the reference."""
-        rows, _ = losses.checked_rows(rows, signs)
-        names = keys(digests(rows, signs))
-        self._latest = deque(zip(names, parted(rows), signs.astype(int).tolist(), strict=True), maxlen=self.reference)
+        self._begin(tracker, columns, rows, signs)
 
     def _coefficients(self, model: Any, matrix: Any, signs: np.ndarray) -> tuple[np.ndarray, float]:
         if model is None:
@@ -254,8 +121,6 @@ class SensitivityMonitor(Monitor):
     def model(self) -> LinearModel:
         """A fresh model of the objective that this monitor certifies: what to deploy beside it."""
         return LinearModel(self.loss, self.C, self.intercept)
-
-    # -- the answer ----------------------------------------------------------------------------------------
 
     def verdict(self) -> Verdict:
         """ "keep" or "retrain" with a proof; else `unsure`, or "undecided" while there is no fit."""
@@ -316,47 +181,5 @@ class SensitivityMonitor(Monitor):
             return 0.0, math.inf  # nothing to compare on
         seen = stacked([row for _, row, _ in self._latest], self._width, self._sparse)
         bounds, score0 = self._bounds(tracker, seen, level), seen @ tracker.summary.w0
-        if self.rule == "flips":
-            return flip_share(*bounds, score0)
-        return loss_saved(*bounds, score0, np.array([float(sign) for _, _, sign in self._latest]), self.loss)
-
-    # -- state ---------------------------------------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        self._settle()
-        state = dict(self.__dict__)
-        for derived in ("_memo", "_schema", "_tracker", "_store", "_joined", "_left", "_net", "_latest"):
-            del state[derived]
-        state["features"] = list(self._schema.names)
-        if self._tracker is not None:
-            self._tracker._answer()  # brings the factor of the Hessian up to date, as a question would
-        state["tracker"] = None if self._tracker is None else self._tracker.__getstate__()
-        latest = RowStore(self._width, self._sparse)
-        latest.add(
-            [key for key, _, _ in self._latest], stacked([r for _, r, _ in self._latest], self._width, self._sparse)
-        )
-        state["latest"] = latest.__getstate__()
-        state["latest_signs"] = np.array([sign for _, _, sign in self._latest], dtype=np.int64)
-        state["rows"] = None if self._store is None else self._store.__getstate__()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        own = dict(state)
-        self._schema = Schema(own.pop("features"))
-        tracker, rows = own.pop("tracker"), own.pop("rows")
-        latest, signs = own.pop("latest"), own.pop("latest_signs")
-        self._tracker = None
-        if tracker is not None:
-            self._tracker = object.__new__(Tracker)
-            self._tracker.__setstate__(tracker)
-        self._store = None if rows is None else _store_of(rows)
-        self._memo = None
-        self._joined, self._left, self._net = [], [], Counter()
-        self.__dict__.update(own)
-        self._refer(_store_of(latest).rows, signs.astype(float))
-
-
-def _store_of(state: dict[str, Any]) -> RowStore:
-    out = object.__new__(RowStore)
-    out.__setstate__(state)
-    return out
+        signs = np.array([float(sign) for _, _, sign in self._latest])
+        return reference_change(self.rule, *bounds, score0, signs, self.loss)

@@ -6,8 +6,8 @@ import copy
 
 import numpy as np
 
+from .decide import Interval
 from .monitor_base import SensitivityMonitor
-from .monitor_rules import Interval
 
 
 class NewtonTest(SensitivityMonitor):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .decide import Interval
 from .monitor_base import SensitivityMonitor
-from .monitor_rules import Interval
 
 
 class SegmentTest(SensitivityMonitor):
