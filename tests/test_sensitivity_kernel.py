@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.linalg import cho_factor, cho_solve
 
 from naive import optimum_long
-from onlinekit_plugins.sensitivity import FitSummary, KernelTracker, Tracker, losses, solve
+from onlinekit_plugins.sensitivity import FitSummary, KernelTracker, Rule, Tracker, losses, solve
 
 LOSSES = ("logistic", "squared_hinge")
 QUIET = pytest.mark.filterwarnings("ignore:alpha is not near:RuntimeWarning", "ignore:w0 is not near:RuntimeWarning")
@@ -103,6 +103,10 @@ def test_linear_kernel_holds_the_truth_and_equals_the_linear_sphere(seed, n, d, 
     w1 = solve(X1, y1, C, loss, w0, tol=1e-13 * (1 + np.abs(X1).max()))
     E = np.vstack([rng.normal(size=(20, d)), X1])
     lower, upper = tracker.bounds(E, level)
+    low, high = tracker.training_gap()
+    value = [C / 2 * w @ w + losses.value(loss, y1 * (X1 @ w)).mean() for w in (alpha @ X, w1)]
+    size = 1e-14 * len(y1) * (1 + sum(np.abs(value)))
+    assert low - size <= value[0] - value[1] <= high + size
     left = np.linalg.norm(C * w1 + (y1 * losses.slope(loss, y1 * (X1 @ w1))) @ X1 / len(y1)) / C
     off = np.linalg.norm(E, axis=1) * (1.01 * left + 1e-15 * len(y1) * np.linalg.norm(w1))
     assert np.all((lower - off <= E @ w1) & (E @ w1 <= upper + off))
@@ -138,7 +142,8 @@ def test_rbf_and_cubic_kernels_hold_the_truth(seed, n, d, mode, power, loss, wro
     gamma = 10.0 ** rng.uniform(-1.5, 1)
     kernel, own = ((cubic, cubic), (rbf(gamma), "rbf"))[seed % 2]
     alpha, _ = solve_kernel(kernel(X, X), y, C, loss)
-    tracker = KernelTracker(X, y, alpha * (1 + wrong * rng.normal(size=n)), C, loss, kernel=own, gamma=gamma)
+    tracker_alpha = alpha * (1 + wrong * rng.normal(size=n))
+    tracker = KernelTracker(X, y, tracker_alpha, C, loss, kernel=own, gamma=gamma)
     X1, y1 = moved(tracker, X, y, XA, yA, gone)
     alpha1, left = solve_kernel(kernel(X1, X1), y1, C, loss)
     E = np.vstack([rng.normal(size=(20, d)), X1])
@@ -148,8 +153,14 @@ def test_rbf_and_cubic_kernels_hold_the_truth(seed, n, d, mode, power, loss, wro
     truth, off = kernel(E, X1) @ alpha1, root * (left + 1e-14 * size)
     lower, upper = tracker.bounds(E, level)
     assert np.all((lower - off <= truth) & (truth <= upper + off))
+    assert tracker.check(E, np.clip(truth, lower, upper), level)
     labels = tracker.labels(E, level)
     sure = np.abs(truth) > off
+    now, want = tracker.validation_interval(E[sure], truth[sure] > 0, level), np.sign(truth[sure])
+    assert now.accuracy[1] == 1 and now.loss[0] <= losses.value(loss, np.abs(truth[sure]) + off[sure]).mean() + 1e-12
+    assert now.loss[1] >= losses.value(loss, np.abs(truth[sure]) - off[sure]).mean() - 1e-12
+    flipped = int(((kernel(E[sure], X) @ tracker_alpha > 0) != (want > 0)).sum())
+    assert now.certain_flips <= flipped <= now.possible_flips
     assert np.all((labels[sure] == 0) | (labels[sure] == np.sign(truth[sure])))
 
 
@@ -167,6 +178,15 @@ def test_linear_kernel_equals_the_linear_sphere_to_nine_digits(C, loss):
     for level in ("sphere", "smooth-sphere"):
         lower, upper, _ = linear.bounds(E, level)
         assert np.all(np.abs(np.subtract(tracker.bounds(E, level), (lower, upper))) <= 1e-9 * (upper - lower))
+        np.testing.assert_allclose(tracker.training_gap(), linear.training_gap(level), rtol=1e-9)
+        assert tracker.validation_interval(E, np.ones(50), level).possible_flips > 0
+        for name, rows, tolerance in (("flips", E, 0.03), ("validation", E, 0.01), ("gap", None, 1e-4)):
+            rule = Rule(name, tolerance, rows, np.ones(50))
+            mine, other = tracker.decide(rule, level), linear.decide(rule, level=level)
+            np.testing.assert_allclose((mine.lower, mine.upper), (other.lower, other.upper), rtol=1e-8, atol=1e-12)
+            # No pass follows: what the linear tracker would refine is retrained without a proof.
+            assert mine.decision == {"refine": "retrain"}.get(other.decision, other.decision)
+            assert mine.certified == other.certified
 
 
 def fitted(loss="logistic", C=0.05, seed=3, n=40):
@@ -218,6 +238,7 @@ def test_rounding_is_covered_where_nearly_everything_cancels():
         w0 = solve(X, y, C, loss)
         tracker = KernelTracker(X, y, -y * losses.slope(loss, y * (X @ w0)) / (n * C), C, loss, kernel=dot)
         tracker.add(X, y)  # every row twice: the same optimum
+        assert tracker.training_gap()[0] == 0
         w1, off = optimum_long(X, y, C, loss, w0)
         E = np.vstack([np.eye(d), X])
         truth, off = (E * w1).sum(axis=1), np.abs(E) @ off
@@ -228,7 +249,7 @@ def test_rounding_is_covered_where_nearly_everything_cancels():
 
 def test_many_rows_do_without_the_spectrum(monkeypatch):
     X, y, alpha, exact = fitted()
-    monkeypatch.setattr("onlinekit_plugins.sensitivity.kernel_sphere.LARGEST_DENSE", 10)
+    monkeypatch.setattr("onlinekit_plugins.sensitivity.kernel_fit.LARGEST_DENSE", 10)
     loose = KernelTracker(X, y, alpha, 0.05, "logistic", gamma=0.7)
     for tracker in (exact, loose):
         tracker.remove(X[:5], y[:5])
@@ -268,7 +289,103 @@ def test_bad_input_changes_nothing():
         tracker.bounds(X, "ellipsoid")
     with pytest.raises(ValueError, match="finite"):
         tracker.bounds([[np.inf, 0.0]])
+    with pytest.raises(ValueError, match="level"):
+        tracker.decide(Rule("gap", 0.1), "newton")
+    with pytest.raises(ValueError, match="linear models"):
+        tracker.decide(Rule("coefficients", 0.1))
+    with pytest.raises(ValueError, match="labels"):
+        tracker.decide(Rule("validation", 0.1, X, np.full(40, 2)))
+    with pytest.raises(ValueError, match="eta"):
+        tracker.decide(Rule("flips", 0.1, X[:, :1]))
+    with pytest.raises(ValueError, match="rows"):
+        tracker.validation_interval(X, y[:3])
+    with pytest.raises(ValueError, match="40 numbers"):
+        tracker.check(X, 0.0)
     assert tracker.n1 == 40 and np.array_equal(tracker.bounds(X), before)
+
+
+@QUIET
+@pytest.mark.parametrize("loss", LOSSES)
+def test_decisions_keep_what_hardly_moves_and_prove_a_flip(loss):
+    X, y, alpha, tracker = fitted(loss, C=0.05)
+    rules = [Rule("flips", 0.0, X), Rule("validation", 1e-6, sp.csr_matrix(X), y), Rule("gap", 1e-12)]
+    assert [(tracker.decide(rule).decision, tracker.decide(rule).certified) for rule in rules] == [("keep", True)] * 3
+    place = np.argmin(np.where(y > 0, rbf(0.7)(X, X) @ alpha, np.inf).clip(0))
+    tracker.add(np.tile(X[place], (400, 1)), np.full(400, -y[place]))
+    X1, y1 = np.vstack([X, np.tile(X[place], (400, 1))]), np.append(y, np.full(400, -y[place]))
+    alpha1, _ = solve_kernel(rbf(0.7)(X1, X1), y1, 0.05, loss)
+    truth, found = rbf(0.7)(X, X1) @ alpha1, tracker.decide(Rule("gap", 1e-3))
+    assert found.decision == "retrain" and found.certified and found.lower > 1e-3
+    assert tracker.check(X, truth) and not tracker.check(X, truth + 100) and not tracker.check(X, truth * np.nan)
+    share = float(np.mean((rbf(0.7)(X, X) @ alpha > 0) != (truth > 0)))
+    flips = tracker.decide(Rule("flips", 0.0, X))
+    assert flips.decision == "retrain" and flips.lower <= share <= flips.upper and flips.certified == (flips.lower > 0)
+
+
+@QUIET
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), loss=st.sampled_from(LOSSES), own=st.sampled_from(["rbf", dot, cubic]))
+def test_a_saved_tracker_goes_on_and_what_was_added_leaves_no_trace(seed, loss, own, tmp_path):
+    rng = np.random.default_rng(seed)
+    X, y, XA, yA, gone = changed(rng, int(rng.integers(4, 30)), int(rng.integers(1, 5)), "both")
+    tracker = KernelTracker(X, y, rng.normal(size=len(y)), 0.1, loss, kernel=own, gamma=0.3)
+    E, start = np.vstack([X, XA]), tracker.bounds(np.vstack([X, XA]))
+    moved(tracker, X, y, XA, yA, gone)
+    tracker.save(tmp_path / "tracker.npz")
+    twin = KernelTracker.load(tmp_path / "tracker.npz", own if callable(own) else None)
+    assert vars(twin).keys() == vars(tracker).keys() and (twin.n1, twin.n0, twin.kernel) == (tracker.n1, len(y), own)
+    for each in (tracker, twin):
+        each.add(XA[:1] + 1, yA[:1])
+    np.testing.assert_array_equal(twin.bounds(E), tracker.bounds(E))
+    assert twin.training_gap() == tracker.training_gap()
+    order = rng.permutation(len(yA))
+    twin.remove(XA[:1] + 1, yA[:1]), twin.add(X[gone], y[gone]), twin.remove(XA[order], yA[order])
+    assert twin.n1 == len(y)
+    np.testing.assert_array_equal(twin.bounds(E), start)
+    with pytest.raises(ValueError, match="neither a fit row"):
+        twin.remove(XA[-1] + 2, yA[-1:])
+
+
+def test_a_saved_tracker_takes_back_its_own_kernel_alone(tmp_path):
+    X, y, alpha, tracker = fitted()
+    mine, own = tmp_path / "rbf.npz", tmp_path / "own.npz"
+    tracker.save(mine)
+    KernelTracker(X, y, alpha, 0.05, "logistic", kernel=rbf(0.7)).save(own)
+    np.testing.assert_allclose(KernelTracker.load(own, rbf(0.7)).bounds(X), tracker.bounds(X), rtol=1e-12)
+    for path, kernel in ((own, None), (own, "rbf"), (mine, rbf(0.7)), (mine, dot)):
+        with pytest.raises(ValueError, match="must be the function"):
+            KernelTracker.load(path, kernel)
+    for kernel in (rbf(0.7 + 1e-9), dot, lambda A, B: (1 + 1e-12) * rbf(0.7)(A, B)):
+        with pytest.raises(ValueError, match="not the one"):
+            KernelTracker.load(own, kernel)
+
+
+@QUIET
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    X, y, _, tracker = fitted(n=8)
+    path, rng = tmp_path / "tracker.npz", np.random.default_rng(0)
+    tracker.add(X + 1, y), tracker.save(path)
+    whole, bounds = path.read_bytes(), tracker.bounds(X)
+    for size in rng.integers(0, len(whole), 40):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="no saved KernelTracker"):
+            KernelTracker.load(path)
+    refused = 0
+    for place, bit in zip(rng.integers(0, len(whole), 300), rng.integers(0, 8, 300), strict=True):
+        broken = bytearray(whole)
+        broken[place] ^= 1 << bit
+        path.write_bytes(broken)
+        try:
+            # Time stamps and the like of the archive carry nothing.
+            assert np.array_equal(KernelTracker.load(path).bounds(X), bounds)
+        except ValueError as error:
+            refused += "no saved KernelTracker" in str(error)
+    assert refused > 200
+    FitSummary.from_fit(X, y, np.zeros(2), 0.1, "logistic").save(path)
+    with pytest.raises(ValueError, match="it holds a FitSummary"):
+        KernelTracker.load(path)
+    with pytest.raises(FileNotFoundError):
+        KernelTracker.load(tmp_path / "absent.npz")
 
 
 @pytest.mark.parametrize(

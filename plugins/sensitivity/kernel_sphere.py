@@ -2,21 +2,52 @@
 
 from __future__ import annotations
 
-import warnings
+import os
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from . import losses
 from .bounds import ball_parts, directions
-from .rows import digests, keys
-from .summary import LARGEST_DENSE
+from .decide import (
+    Decision,
+    Interval,
+    Rule,
+    ValidationInterval,
+    decided,
+    reference_change,
+    reference_rows,
+    validation_interval,
+)
+from .kernel_fit import KernelFit, dense, names_of
+from .rows import pack_counter, unpack_counter
+from .storage import read, write
+
+# Rows of the fit whose scores a saved tracker knows its kernel by.
+_SAMPLE = 16
 
 
-class KernelTracker:
+class _Gradient(NamedTuple):
+    """G = R0 + T w0 + sum t phi: its terms, bounds of its norm, and the constants of the changed sum.
+
+    ``rows`` (m, d), ``t`` (m,), ``T``; low <= |G| <= high up to ``error``; ``whole``, the sum of its terms' norms; mu,
+    L, and ``unit``, the relative error of sums.
+    """
+
+    rows: np.ndarray
+    t: np.ndarray
+    T: float
+    low: float
+    high: float
+    error: float
+    whole: float
+    mu: float
+    L: float
+    unit: float
+
+
+class KernelTracker(KernelFit):
     """Follow rows that join and leave the data of a kernel machine, and bound the scores of the retrained one.
 
     The machine f0(x) = <w0, phi(x)>, w0 = sum_i alpha_i phi(x_i), is meant to minimise C/2 |w|^2 + (1/n0) sum_i
@@ -60,6 +91,8 @@ class KernelTracker:
     ([0.514], [0.583])
     >>> tracker.labels([[1.0], [-1.0]]).tolist(), tracker.n1
     ([1, -1], 3)
+    >>> tracker.decide(Rule("flips", 0.0, [[1.0], [-1.0]])).decision
+    'keep'
 
     References
     ----------
@@ -70,68 +103,11 @@ class KernelTracker:
     def __init__(
         self, X: Any, y: Any, alpha: Any, C: float, loss: str, kernel: Any = "rbf", gamma: float = 1.0
     ) -> None:
-        self.C, self.loss = losses.check_c(C), losses.check_loss(loss)
-        self.kernel, self.gamma = kernel, gamma
-        if not (callable(kernel) or kernel == "rbf" and np.isfinite(gamma) and gamma > 0):
-            raise ValueError(f"kernel must be a function or 'rbf' with a finite gamma above 0: {kernel!r}, {gamma!r}")
-        rows, sign = losses.checked_rows(_dense(X), y)
-        (self.n0, self.d), self.n1 = rows.shape, rows.shape[0]
-        a = np.array(alpha, dtype=float)
-        if self.n0 == 0 or a.shape != (self.n0,) or not np.all(np.isfinite(a)):
-            raise ValueError(f"alpha must be finite numbers, one for each of at least one row, got {self.n0} rows")
-        K = self._kernel(rows, rows)
-        root, e = self._root(np.diag(K)), self._unit(self.n0)
-        slack = self._unit(0) * float(np.trace(K))
-        if np.any(np.abs(K - K.T) > slack):
-            raise ValueError("the kernel must be symmetric")
-        # Norms of sums of |coefficient| sqrt(k): every rounding error is some units of them.
-        self._size = float(np.abs(a) @ root)
-        f = K @ a
-        slope, off = self._slopes(f, sign, root, e)
-        b = self.n0 * self.C * a + slope
-        self._residual_size = float(np.abs(b) @ root)
-        self._residual_error = float((off + 4 * losses.UNIT * (np.abs(slope) + np.abs(b - slope))) @ root) * (1 + e)
-        self._square, self._cross, self._residual_square = float(a @ f), float(b @ f), float(b @ (K @ b))
-        live = (a != 0) | (b != 0)
-        self._support, self._coefficients = rows[live], np.column_stack([a, b])[live]
-        # Many rows: the Frobenius norm, as the spectrum would cost too much.
-        self._lambda_max = losses.eigenvalue_bound(K, 0.0 if self.n0 <= LARGEST_DENSE else np.inf) + slack
-        self._keys = Counter(_names(rows, sign))
+        super().__init__(X, y, alpha, C, loss, kernel, gamma)
+        self.n1 = self.n0
         # Rows more (> 0) or less (< 0) often in the data than in the fit, each as x, y and ``_scores``.
-        self._net: dict[bytes, int] = {}
+        self._net: Counter[bytes] = Counter()
         self._rows: dict[bytes, np.ndarray] = {}
-        if self._residual_square > (self.n0 * (0.05 * self.C * np.sqrt(max(self._square, 0.0)) + 1e-8)) ** 2:
-            warnings.warn(
-                "alpha is not near the optimum: check C, loss, kernel, signs (bounds hold)", RuntimeWarning, 2
-            )
-
-    def _unit(self, n: int) -> float:
-        """Relative error of a sum of n products with kernel values."""
-        return 2 * losses.UNIT * (n + 4 * (self.d + 8) + 16)
-
-    def _kernel(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        # Differences, not the expanded square: that would cancel.
-        K = self.kernel(A, B) if callable(self.kernel) else np.exp(-self.gamma * cdist(A, B, "sqeuclidean"))
-        K = np.asarray(K, dtype=float)
-        if K.shape != (len(A), len(B)) or not np.all(np.isfinite(K)):
-            raise ValueError(f"the kernel must give a finite array of shape {(len(A), len(B))}")
-        return K
-
-    def _scores(self, rows: np.ndarray) -> np.ndarray:
-        """f0(x), <R0, phi(x)> and a bound of sqrt(k(x, x)) for the rows, (n, 3)."""
-        parts = [rows[i : i + 16] for i in range(0, len(rows), 16)]
-        root = self._root(np.concatenate([np.empty(0), *(np.diag(self._kernel(part, part)) for part in parts)]))
-        return np.column_stack([self._kernel(rows, self._support) @ self._coefficients, root])
-
-    def _root(self, diagonal: np.ndarray) -> np.ndarray:
-        if np.any(diagonal < 0):
-            raise ValueError("the kernel must be positive semidefinite")
-        return np.sqrt(diagonal) * (1 + self._unit(0))
-
-    def _slopes(self, f: np.ndarray, y: np.ndarray, root: np.ndarray, e: float) -> tuple[np.ndarray, np.ndarray]:
-        """y loss'(y f) and a bound of its error, (n,) each, for scores f off by at most e |alpha| sqrt(k)."""
-        slope = losses.slope(self.loss, y * f)
-        return y * slope, losses.smoothness(self.loss) * e * self._size * root + 16 * losses.UNIT * np.abs(slope)
 
     def add(self, X: Any, y: Any) -> None:
         """Rows (m, d) or one row (d,) joined the data. O(n_sv) a row."""
@@ -142,29 +118,27 @@ class KernelTracker:
         self._shift(X, y, -1)
 
     def _shift(self, X: Any, y: Any, way: int) -> None:
-        rows, sign = losses.checked_rows(_dense(X), y, self.d)
-        change = Counter(names := _names(rows, sign))
-        if way < 0 and any(count > self._keys[key] + self._net.get(key, 0) for key, count in change.items()):
+        rows, sign = losses.checked_rows(dense(X), y, self.d)
+        change = Counter(names := names_of(rows, sign))
+        if way < 0 and any(count > self._keys[key] + self._net[key] for key, count in change.items()):
             raise ValueError("a row to remove is neither a fit row nor an added one (or was removed before)")
         if self.n1 + way * len(rows) < 1:
             raise ValueError("cannot remove every row: no data would be left")
         self._rows.update(zip(names, np.column_stack([rows, sign, self._scores(rows)]), strict=True))
         for key, count in change.items():
-            self._net[key] = self._net.get(key, 0) + way * count
+            self._net[key] += way * count
             if not self._net[key]:
                 del self._net[key], self._rows[key]
         self.n1 += way * len(rows)
 
-    def bounds(self, X_ref: Any, level: str = "smooth-sphere") -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper bounds (m,) of the retrained scores of X_ref (m, d); level "sphere", L = inf, is wider."""
-        if level not in ("sphere", "smooth-sphere"):
-            raise ValueError(f"level must be sphere or smooth-sphere, not {level!r}")
-        E = directions(_dense(X_ref), self.d)
-        net = np.array(list(self._net.values()), dtype=float)
-        table = np.array([self._rows[key] for key in self._net]).reshape(len(net), self.d + 4)
+    def _table(self) -> np.ndarray:
+        """The rows of ``_net`` in its order, (m, d + 4)."""
+        return np.array([self._rows[key] for key in self._net]).reshape(len(self._net), self.d + 4)
+
+    def _gradient(self) -> _Gradient:
+        net, table = np.array(list(self._net.values()), dtype=float), self._table()
         rows, (y, f, r, root) = table[:, : self.d], table[:, self.d :].T
         slope, off = self._slopes(f, y, root, e := self._unit(self.n0 + len(net)))
-        # G = R0 + T w0 + sum t phi, in norms no larger than ``whole``.
         t, T = net * slope, (self.n1 - self.n0) * self.C
         whole = self._residual_size + (size := abs(T) * self._size + float(np.abs(t) @ root))
         error = self._residual_error + (float((np.abs(net) * off) @ root) + 4 * losses.UNIT * size) * (1 + e)
@@ -173,27 +147,96 @@ class KernelTracker:
         # A square is off by at most 4 e scale^2 whatever cancels in it, which its root must keep.
         squares, scales = np.array([both, moved, self._residual_square]), np.array([whole, size, self._residual_size])
         norms = np.sqrt(np.maximum(squares, 0.0) + 4 * e * scales**2)
-        norm = min(norms[0], norms[1] + norms[2])
+        low, high = float(np.sqrt(max(both - 4 * e * whole**2, 0.0))), float(min(norms[0], norms[1] + norms[2]))
         mu, more = self.n1 * self.C, self._lambda_max + float(np.maximum(net, 0.0) @ root**2)
-        L = np.inf if level == "sphere" else (mu + losses.smoothness(self.loss) * more) * (1 + 2 * e)
+        L = (mu + losses.smoothness(self.loss) * more) * (1 + 2 * e)
+        return _Gradient(rows, t, T, low, high, error, whole, mu, L, e)
+
+    def bounds(self, X_ref: Any, level: str = "smooth-sphere") -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds (m,) of the retrained scores of X_ref (m, d); level "sphere", L = inf, is wider."""
+        return self._bounds(directions(dense(X_ref), self.d), level)[:2]
+
+    def _bounds(self, E: np.ndarray, level: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``bounds`` and the scores of w0, (m,) each."""
+        _check_level(level)
+        G = self._gradient()
+        L = np.inf if level == "sphere" else G.L
         score, residual, length = self._scores(E).T
-        slant = residual + T * score + self._kernel(E, rows) @ t
-        middle, radius = ball_parts(score, slant, mu, L)[0], ball_parts(np.zeros(1), np.array([norm]), mu, L)[1]
-        half = length * (radius + error / mu + e * (self._size + whole / mu)) * (1 + e)
+        slant = residual + G.T * score + self._kernel(E, G.rows) @ G.t
+        middle = ball_parts(score, slant, G.mu, L)[0]
+        radius = ball_parts(np.zeros(1), np.array([G.high]), G.mu, L)[1]
+        half = length * (radius + G.error / G.mu + G.unit * (self._size + G.whole / G.mu)) * (1 + G.unit)
         if not np.isfinite(middle + half).all():
             raise ValueError("the scores overflow: scale the kernel")
-        return middle - half, middle + half
+        return middle - half, middle + half, score
 
     def labels(self, X_ref: Any, level: str = "smooth-sphere") -> np.ndarray:
         """Certain labels +1 / -1 of the retrained machine on X_ref (m, d); 0 where the interval holds both signs."""
         lower, upper = self.bounds(X_ref, level)
         return np.where(lower > 0, 1, np.where(upper < 0, -1, 0))
 
+    def validation_interval(self, X_ref: Any, y_ref: Any, level: str = "smooth-sphere") -> ValidationInterval:
+        """What a retrained machine can reach on rows X_ref (m, d) with labels y_ref (m,) in {-1, +1} (or bool)."""
+        rows, sign = losses.checked_rows(dense(X_ref), y_ref, self.d)
+        return validation_interval(*self._bounds(rows, level), sign, self.loss)
 
-def _dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else X
+    def training_gap(self) -> Interval:
+        """|G|^2/(2 L n1) and |G|^2/(2 mu n1), between which is f1(w0) - f1(w1), the objective lost by keeping w0."""
+        G = self._gradient()
+        low = max(G.low - G.error, 0.0) ** 2 / (2 * G.L * self.n1) * (1 - G.unit)
+        return low, (G.high + G.error) ** 2 / (2 * G.mu * self.n1) * (1 + G.unit)
+
+    def decide(self, rule: Rule, level: str = "smooth-sphere") -> Decision:
+        """KEEP when the upper bound of the rule's criterion is within its tolerance, else RETRAIN.
+
+        That is certified when the lower bound is beyond the tolerance: no pass over the data narrows these intervals.
+        The criteria are "flips", "validation" and "gap"; ValueError for "coefficients", which linear models have.
+        """
+        _check_level(level)
+        if rule.criterion == "coefficients":
+            raise ValueError("criterion 'coefficients' is for linear models: take 'flips', 'validation' or 'gap'")
+        if rule.criterion == "gap":
+            return decided(rule, *self.training_gap(), level, last=True)
+        X, y = reference_rows(rule, self.d)
+        found = reference_change(rule.criterion, *self._bounds(dense(X), level), y, self.loss)
+        return decided(rule, *found, level, last=True)
+
+    def check(self, X_ref: Any, scores: Any, level: str = "smooth-sphere") -> bool:
+        """True when scores (m,) on X_ref (m, d), of the exact optimum of the changed data, lie in every interval."""
+        lower, upper = self.bounds(X_ref, level)
+        found = np.asarray(scores, dtype=float)
+        if found.shape != lower.shape:
+            raise ValueError(f"scores must be {len(lower)} numbers, one for each row, got shape {found.shape}")
+        return bool(np.all((lower <= found) & (found <= upper)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tracker to one .npz file without anything executable: a kernel that is a function stays out."""
+        state = dict(self.__dict__, _keys=pack_counter(self._keys), _net=pack_counter(self._net), _rows=self._table())
+        state["kernel"] = None if callable(self.kernel) else self.kernel
+        write(path, "KernelTracker", {**state, "sample": self._scores(self._support[:_SAMPLE])})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], kernel: Any = None) -> KernelTracker:
+        """Read what ``save`` wrote, with the ``kernel`` once more if it is a function.
+
+        Raises ValueError for another file, without that function, and for one that gives other scores for some rows of
+        the fit than the tracker's own did.
+        """
+        state = read(path, "KernelTracker")
+        if callable(kernel) != (state["kernel"] is None):
+            raise ValueError("kernel must be the function that the saved tracker had, and None if it had none")
+        sample = state.pop("sample")
+        out = object.__new__(cls)
+        out.__dict__.update(state, kernel=kernel if callable(kernel) else state["kernel"])
+        out._keys, out._net = unpack_counter(*state["_keys"]), unpack_counter(*state["_net"])
+        out._rows = dict(zip(out._net, state["_rows"], strict=True))
+        found = out._scores(out._support[:_SAMPLE])
+        sizes = np.array([out._size, out._residual_size, 1.0])
+        if np.any(np.abs(found - sample) > 2 * out._unit(len(out._support)) * sample[:, 2:] * sizes):
+            raise ValueError("kernel is not the one that the saved tracker had: it gives other scores")
+        return out
 
 
-def _names(rows: np.ndarray, sign: np.ndarray) -> list[bytes]:
-    """Keys of labelled rows; (-x, -y) is another one than (x, y), unlike for a linear model."""
-    return keys(digests(np.column_stack([rows, sign])))
+def _check_level(level: str) -> None:
+    if level not in ("sphere", "smooth-sphere"):
+        raise ValueError(f"level must be sphere or smooth-sphere, not {level!r}")

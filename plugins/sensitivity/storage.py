@@ -29,18 +29,16 @@ def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> Non
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """Read what ``write`` wrote. Raises ValueError for a file that holds something else."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            if header["kind"] != kind:
-                raise ValueError(f"it holds a {header['kind']}")
-            state = _decode(header["state"], file)
-    except (KeyError, ValueError, EOFError, TypeError) as error:
-        raise ValueError(f"{os.fspath(path)!r} is no saved {kind}: {error}") from error
-    if not isinstance(state, dict):
-        raise ValueError(f"{os.fspath(path)!r} is no saved {kind}")
-    return state
+    """Read what ``write`` wrote. Raises ValueError for a file that is damaged or holds something else."""
+    with open(path, "rb") as source:
+        try:
+            with np.load(source, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                if header["kind"] != kind:
+                    raise ValueError(f"it holds a {header['kind']}")
+                return dict(_decode(header["state"], file))
+        except Exception as error:  # a damaged archive raises anything, from BadZipFile to RuntimeError
+            raise ValueError(f"{os.fspath(path)!r} is no saved {kind}: {error}") from error
 
 
 def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
