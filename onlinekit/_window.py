@@ -28,6 +28,16 @@ class Window:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def read(self, x: Any) -> Entries:
+        """The entries of a dict, column len(seen) where the feature is not known.
+
+        Raises ValueError or TypeError naming a value that is no finite number.
+        """
+        columns, values, _ = self.seen.read(x)
+        if not np.isfinite(values).all():
+            raise self.seen.complaint(x) or ValueError("a value of x is not finite")
+        return columns, values
+
     def push(self, x: Mapping[Any, Any], label: int) -> None:
         """Take a sample whose values are known to be good."""
         unknown = self.seen.unknown(x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -10,14 +9,13 @@ from dataclasses import astuple
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from river import base
 
+from onlinekit._deployed import Deployed, deploy
 from onlinekit._monitor_base import Monitor, Verdict
 from onlinekit._window import Entries, Window
 from onlinekit.labels import BinaryLabels, ClassLabels
-from onlinekit.schema import Schema, is_finite_number
-from onlinekit.sparse import holds_few
+from onlinekit.schema import is_finite_number
 
 __all__ = ["Monitor", "RetrainingClassifier", "Verdict"]
 
@@ -131,11 +129,7 @@ class RetrainingClassifier(base.Classifier):
         self._alarm_at: int | None = None
         self._labels = self._make_labels(())
         self._data = Window()
-        self._fitted: Any = None
-        self._schema = Schema()
-        self._sparse = False
-        self._mean = np.zeros(0)
-        self._scale = np.ones(0)
+        self._deployed: Deployed | None = None
 
     def _unit_test_skips(self) -> set[str]:
         return {"standardize_is_rivers"}  # which runs on, while this one is frozen at each retrain
@@ -175,60 +169,20 @@ class RetrainingClassifier(base.Classifier):
 
     def predict_proba_one(self, x: dict[Hashable, Any]) -> dict[Any, float]:  # type: ignore[override]
         """Probabilities of the deployed model; before the first training the shares of the labels seen."""
-        columns, values = self._served(x)
+        try:
+            entries = self._data.read(x)
+        except (TypeError, ValueError):
+            if self.on_invalid == "raise" or not isinstance(x, Mapping):
+                raise
+            entries = self._data.read({name: value for name, value in x.items() if is_finite_number(value)})
         names = self._labels.names
-        if self._fitted is None:
+        if self._deployed is None:
             counts = np.bincount(np.array(self._data.labels, dtype=np.int64), minlength=len(names))
             total = int(counts.sum())
             return dict(zip(names, (counts / total if total else np.full(len(names), 0.5)).tolist(), strict=True))
         out = dict.fromkeys(names, 0.0)
-        out.update(self._ask(columns, values))
+        out.update((names[k], p) for k, p in self._deployed.answer(*entries).items())
         return out
-
-    def _served(self, x: Any) -> Entries:
-        """The entries of the features that the deployed model knows; when skipping, the valid ones."""
-        try:
-            columns, values = self._read(x)
-        except (TypeError, ValueError):
-            if self.on_invalid == "raise" or not isinstance(x, Mapping):
-                raise
-            columns, values = self._read({name: value for name, value in x.items() if is_finite_number(value)})
-        known = columns < len(self._schema)
-        return (columns, values) if known.all() else (columns[known], values[known])
-
-    def _read(self, x: Any) -> Entries:
-        """Columns, len(self._schema) where the feature is not of the fit, and values; raises for a bad value."""
-        columns, values, _ = self._schema.read(x)
-        if not np.isfinite(values).all():
-            raise self._schema.complaint(x) or ValueError("a value of x is not finite")
-        return columns, values
-
-    def _ask(self, columns: np.ndarray, values: np.ndarray) -> dict[Any, float]:
-        model, names, d = self._fitted, self._labels.names, len(self._schema)
-        row: Any
-        if not hasattr(model, "fit"):
-            known = self._schema.names
-            if self._sparse:
-                named = dict(zip([known[j] for j in columns.tolist()], values.tolist(), strict=True))
-            else:
-                named = dict(zip(known, self._dense(columns, values).tolist(), strict=True))
-            proba = model.predict_proba_one(named)
-            return {names[int(k)]: float(p) for k, p in proba.items()}
-        if self._sparse:
-            row = sp.csr_matrix((values, columns, (0, len(columns))), shape=(1, d))
-            row.sort_indices()
-        else:
-            row = self._dense(columns, values)[None, :]
-        if not hasattr(model, "predict_proba"):
-            return {names[int(model.predict(row)[0])]: 1.0}
-        p = model.predict_proba(row)[0]
-        return {names[int(k)]: value for k, value in zip(model.classes_, p.tolist(), strict=True)}
-
-    def _dense(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The row (d,) that the deployed model sees."""
-        row = np.zeros(len(self._schema))
-        row[columns] = values
-        return (row - self._mean) / self._scale if self.standardize else row
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -239,7 +193,7 @@ class RetrainingClassifier(base.Classifier):
         """
         try:
             k = self._labels.find(y)
-            columns, values = self._read(x)
+            entries = self._data.read(x)
             if k < 0 and not self._labels.growing:
                 raise ValueError(f"label {y!r} is not one of the declared classes {list(self._labels.names)!r}")
         except (TypeError, ValueError):
@@ -247,8 +201,8 @@ class RetrainingClassifier(base.Classifier):
                 raise
             self.n_skipped += 1
             return
-        if self._fitted is not None and self.monitor is not None:
-            self._tell(x, y, columns, values)
+        if self._deployed is not None and self.monitor is not None:
+            self._tell(x, y, self._deployed, entries)
         if k < 0:
             assert isinstance(self._labels, ClassLabels)
             k = self._labels.add(y)
@@ -256,40 +210,28 @@ class RetrainingClassifier(base.Classifier):
         self.n_seen += 1
         if self.window is not None and len(self._data) > self.window:
             self._drop()
-        if self._fitted is None:
+        if self._deployed is None:
             if len(self._data) >= self.min_samples:
                 self._train()
         elif self.monitor is not None and self.n_seen % self.check_every == 0:
             self._check()
 
-    def _tell(self, x: Mapping[Any, Any], y: Any, columns: np.ndarray, values: np.ndarray) -> None:
+    def _tell(self, x: Mapping[Any, Any], y: Any, deployed: Deployed, entries: Entries) -> None:
         start = time.perf_counter()
         if getattr(self.monitor, "signal", None) == "error":
             error = float(self.predict_one(dict(x)) != y)
             self.monitor.update({"error": error}, y)
         else:
-            self.monitor.update(self._seen_by_monitor(list(x), columns, values), y)
+            self.monitor.update(deployed.told(list(x), *entries), y)
         self.monitor_seconds += time.perf_counter() - start
 
     def _drop(self) -> None:
         (columns, values), k = self._data.pop()
-        if self._fitted is not None and getattr(self.monitor, "forgets", False):
+        if self._deployed is not None and getattr(self.monitor, "forgets", False):
             start = time.perf_counter()
-            self.monitor.revert(
-                self._seen_by_monitor(self._data.names(columns), columns, values), self._labels.names[k]
-            )
+            row = self._deployed.told(self._data.names(columns), columns, values)
+            self.monitor.revert(row, self._labels.names[k])
             self.monitor_seconds += time.perf_counter() - start
-
-    def _seen_by_monitor(self, names: list[Any], columns: np.ndarray, values: np.ndarray) -> dict[Any, float]:
-        """A row as the monitor knows it: the features of the fit scaled, if any are; later ones as they are."""
-        if not self.standardize:
-            return dict(zip(names, values.tolist(), strict=True))
-        known = columns < len(self._schema)
-        if known.all():
-            return dict(zip(self._schema.names, self._dense(columns, values).tolist(), strict=True))
-        late = [(names[i], float(values[i])) for i in np.flatnonzero(~known)]
-        z = self._dense(columns[known], values[known])
-        return dict([*zip(self._schema.names, z.tolist(), strict=True), *late])
 
     def _check(self) -> None:
         start = time.perf_counter()
@@ -313,32 +255,20 @@ class RetrainingClassifier(base.Classifier):
         if labels.min() == labels.max():
             return False
         start = time.perf_counter()
-        rows = self._data.matrix()
-        held = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
-        names = self._data.names(held)
-        Z: Any = rows if len(held) == rows.shape[1] else rows[:, held]
-        sparse = not self.standardize and holds_few(rows.nnz, *Z.shape)
-        mean, scale = self._mean, self._scale
-        if not sparse:
-            Z = Z.toarray()
-        if self.standardize:
-            mean, scale = Z.mean(axis=0), Z.std(axis=0)
-            scale[scale == 0.0] = 1.0
-            Z = (Z - mean) / scale
         y = labels if self._multiclass else labels == 1
-        fitted = _trained(self.monitor.model() if self.model is None else self.model, Z, y, names)
+        model = self.monitor.model() if self.model is None else self.model
+        deployed, Z, held = deploy(model, self._data, y, self.standardize)
         middle = time.perf_counter()
         wants_window = getattr(self.monitor, "wants_window", False)
         if wants_window:
-            self.monitor.rebase(Z, [self._labels.names[k] for k in labels], names, fitted)
+            self.monitor.rebase(Z, [self._labels.names[k] for k in labels], deployed.names, deployed.model)
         elif self.monitor is not None:
             self.monitor.rebase()
         self._data.keep(held)
-        self._fitted, self._schema, self._sparse = fitted, Schema(names), sparse
-        self._mean, self._scale = mean, scale
+        self._deployed = deployed
         if not wants_window and getattr(self.monitor, "forgets", False):
             for (columns, values), k in zip(self._data.rows, self._data.labels, strict=True):
-                row = self._seen_by_monitor(self._data.names(columns), columns, values)
+                row = deployed.told(self._data.names(columns), columns, values)
                 self.monitor.update(row, self._labels.names[k])
         self.retrain_seconds += middle - start
         self.monitor_seconds += time.perf_counter() - middle
@@ -349,37 +279,19 @@ class RetrainingClassifier(base.Classifier):
     def __getstate__(self) -> dict[str, Any]:
         # The monitor first: reading it back makes the class of its own model known.
         state: dict[str, Any] = {"monitor": self.monitor, **self.__dict__}
-        for derived in ("_schema", "_labels", "_data"):
+        for derived in ("_deployed", "_labels", "_data"):
             del state[derived]
         state["verdicts"] = [(n, *astuple(verdict)) for n, verdict in self.verdicts]
-        state["features"] = list(self._schema.names)
         state["class_names"] = list(self._labels.names)
         state["data"] = self._data.state()
+        state["deployed"] = None if self._deployed is None else self._deployed.state()
         return state
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         own = dict(state)
-        verdicts, names = own.pop("verdicts"), own.pop("class_names")
-        self._schema = Schema(own.pop("features"))
+        verdicts, names, deployed = own.pop("verdicts"), own.pop("class_names"), own.pop("deployed")
+        self._deployed = None if deployed is None else Deployed.restored(deployed)
         self._data = Window.restored(own.pop("data"))
         self.__dict__.update(own)
         self.verdicts = deque(((n, Verdict(*rest)) for n, *rest in verdicts), maxlen=self.history)
         self._labels = self._make_labels(names)
-
-
-def _trained(model: Any, Z: np.ndarray, y: np.ndarray, names: list[Any]) -> Any:
-    """A trained copy of the model."""
-    if hasattr(model, "fit"):
-        model = copy.deepcopy(model)
-        model.fit(Z, y)
-        return model
-    model = model.clone()
-    if sp.issparse(Z):
-        for row, label in zip(Z, y.tolist(), strict=True):
-            known = [names[j] for j in row.indices.tolist()]
-            model.learn_one(dict(zip(known, row.data.tolist(), strict=True)), label)
-        return model
-    import pandas
-
-    model.learn_many(pandas.DataFrame(Z, columns=names), pandas.Series(y))
-    return model

@@ -270,7 +270,7 @@ def test_a_sparse_run_is_the_dense_run(cls, rule, tolerance):
         monitor = cls(rule=rule, tolerance=tolerance, C=2.0, unsure="retrain")
         model = RetrainingClassifier(monitor=monitor, window=150, min_samples=100, check_every=10, standardize=False)
         proba = carry_on(model, rows)
-        assert model._sparse == model.monitor._sparse == (rows is stream)
+        assert model._deployed.sparse == model.monitor._sparse == (rows is stream)
         found.append((proba, model))
     (sparse_proba, sparse), (dense_proba, dense) = found
     assert sparse.retrained_at == dense.retrained_at and 1 <= sparse.n_retrains < sparse.n_checks
@@ -313,8 +313,9 @@ def test_the_rule_by_which_rows_are_sparse(features, entries, sparse):
     for t in range(30):
         x = {(t * entries + j) % features: 1.0 + j for j in range(entries)}
         model.learn_one(x, t % 3 == 0)
-    assert model._fitted.shape == (30, features) and model._fitted.sparse == model._sparse == sparse
-    assert model._fitted.held == (30 * entries if sparse else 30 * features)
+    fitted = model._deployed.model
+    assert fitted.shape == (30, features) and fitted.sparse == model._deployed.sparse == sparse
+    assert fitted.held == (30 * entries if sparse else 30 * features)
 
 
 @pytest.mark.parametrize("base", [RiverLogistic(), OwnLogistic(), RidgeClassifier(), LogisticRegression()])
@@ -325,7 +326,7 @@ def test_models_of_every_kind_learn_sparse_rows(base):
     for x, y in rows:
         hits.append(model.predict_one({**x, "unknown": 7.0}) == y)
         model.learn_one(x, y)
-    assert model._sparse and model.retrained_at == [400, 600, 800]
+    assert model._deployed.sparse and model.retrained_at == [400, 600, 800]
     if hasattr(base, "fit"):
         assert np.mean(hits[-300:]) > 0.8
         return
@@ -345,12 +346,12 @@ def test_sparse_features_come_and_go_and_each_row_leaves_as_it_came():
         part = {(name if name < 60 or t < 80 else f"late{name}"): value for name, value in x.items()}
         model.learn_one({**part, "zero": 0.0}, y)
     assert (model.monitor.n_added, model.monitor.n_removed) == (170, 140) and model.n_retrains == 0
-    assert model.monitor._tracker.n1 == 60 and model._sparse
+    assert model.monitor._tracker.n1 == 60 and model._deployed.sparse
     model.monitor.tolerance, model.monitor._memo = -1.0, None  # then whatever is asked says "retrain"
     while not model.n_retrains:
         model.learn_one(*rows[0])
     held = {name for columns, _ in model._data.rows for name in model._data.names(columns)}
-    assert set(model._schema.names) == set(model._data.seen.names) == held and len(model._schema) == len(held)
+    assert model._deployed.names == model._data.seen.names and set(model._deployed.names) == held
 
 
 def test_a_monitor_that_forgets_is_fed_sparse_rows():
@@ -360,7 +361,7 @@ def test_a_monitor_that_forgets_is_fed_sparse_rows():
     rows = text_stream(100, names=200, entries=5)
     for x, y in rows:
         model.learn_one(x, y)
-    assert model._sparse and model.monitor.rebased == 3
+    assert model._deployed.sparse and model.monitor.rebased == 3
     key = lambda row: (sorted(row[0].items()), row[1])  # noqa: E731
     assert sorted(model.monitor.rows, key=key) == sorted(rows[-30:], key=key)
 
@@ -370,7 +371,7 @@ def test_copies_of_a_sparse_run_go_on_alike(cls, tmp_path):
     model = RetrainingClassifier(monitor=cls(C=0.05), window=60, min_samples=40, check_every=7, standardize=False)
     for x, y in text_stream(100):
         model.learn_one(x, y)
-    assert model._sparse
+    assert model._deployed.sparse
     onlinekit.save(model, tmp_path / "model")
     twins = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), onlinekit.load(tmp_path / "model")]
     stream = [({**x, f"new{t // 3}": 1.0}, y) for t, (x, y) in enumerate(text_stream(60, seed=9))]
@@ -398,7 +399,7 @@ def test_a_bad_value_in_a_sparse_row_changes_nothing():
             skipping.learn_one({**x, "new": math.nan}, y)
     first = next(iter(x))
     rest = {name: value for name, value in x.items() if name != first}
-    assert skipping.n_skipped == 3 and skipping._sparse
+    assert skipping.n_skipped == 3 and skipping._deployed.sparse
     assert skipping.predict_proba_one({**x, first: math.nan, "new": None}) == model.predict_proba_one(rest)
 
 

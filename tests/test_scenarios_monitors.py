@@ -250,8 +250,8 @@ def test_a_window_of_long_sparse_rows(name, rule, tolerance):
         model.learn_one(x, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(model._schema) > 20_000
-    assert peak < 0.5 * 8 * window * len(model._schema)  # less than half of one dense matrix of the window
+    assert len(model._deployed.names) > 20_000
+    assert peak < 0.5 * 8 * window * len(model._deployed.names)  # less than half of one dense matrix of the window
     before = [verdict for t, verdict in model.verdicts if t <= 1600]
     assert len(before) == 10 and all(verdict.decision == "keep" and verdict.certified for verdict in before)
     assert 1 <= model.n_retrains <= 8 and min(model.retrained_at) > 1600

@@ -1,0 +1,109 @@
+"""A batch-trained model, and the rows that it takes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from onlinekit._window import Window
+from onlinekit.sparse import holds_few
+
+
+class Deployed:
+    """A trained model of d features, the first d of its window.
+
+    A row reaches it as z = (x - mean) / scale (d,); where there is no mean as x itself, a CSR row if `sparse`.
+    """
+
+    def __init__(
+        self, model: Any, names: list[Any], sparse: bool, mean: np.ndarray | None, scale: np.ndarray | None
+    ) -> None:
+        self.model = model
+        self.names = names
+        self.sparse = sparse
+        self.mean = mean
+        self.scale = scale
+
+    def dense(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The row (d,) with these entries."""
+        known = columns < len(self.names)
+        row = np.zeros(len(self.names))
+        row[columns[known]] = values[known]
+        return row if self.mean is None else (row - self.mean) / self.scale
+
+    def answer(self, columns: np.ndarray, values: np.ndarray) -> dict[int, float]:
+        """Class index -> probability for the row with these entries."""
+        model, known = self.model, columns < len(self.names)
+        row: Any
+        if not hasattr(model, "fit"):
+            if self.sparse:
+                row = _named(self.names, columns[known], values[known])
+            else:
+                row = dict(zip(self.names, self.dense(columns, values).tolist(), strict=True))
+            return {int(k): float(p) for k, p in model.predict_proba_one(row).items()}
+        if self.sparse:
+            row = sp.csr_matrix((values[known], columns[known], (0, known.sum())), shape=(1, len(self.names)))
+            row.sort_indices()
+        else:
+            row = self.dense(columns, values)[None, :]
+        if not hasattr(model, "predict_proba"):
+            return {int(model.predict(row)[0]): 1.0}
+        p = model.predict_proba(row)[0]
+        return {int(k): value for k, value in zip(model.classes_, p.tolist(), strict=True)}
+
+    def told(self, names: list[Any], columns: np.ndarray, values: np.ndarray) -> dict[Any, float]:
+        """The row with these entries as a monitor gets it: scaled if any is, features that came later as they are."""
+        if self.mean is None:
+            return dict(zip(names, values.tolist(), strict=True))
+        late = np.flatnonzero(columns >= len(self.names))
+        z = self.dense(columns, values)
+        return {**dict(zip(self.names, z.tolist(), strict=True)), **{names[i]: float(values[i]) for i in late}}
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, arrays and the model."""
+        return dict(self.__dict__)
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Deployed:
+        """The one that `state` describes."""
+        return cls(**state)
+
+
+def deploy(model: Any, window: Window, y: np.ndarray, standardize: bool) -> tuple[Deployed, Any, np.ndarray]:
+    """A copy of the model trained on the rows of the window, labels y (n,); the rows (n, d), and the columns held."""
+    rows = window.matrix()
+    held = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
+    names = window.names(held)
+    Z: Any = rows if len(held) == rows.shape[1] else rows[:, held]
+    sparse, mean, scale = not standardize and holds_few(rows.nnz, *Z.shape), None, None
+    if not sparse:
+        Z = Z.toarray()
+    if standardize:
+        mean, scale = Z.mean(axis=0), Z.std(axis=0)
+        scale[scale == 0.0] = 1.0
+        Z = (Z - mean) / scale
+    return Deployed(_trained(model, Z, y, names), names, sparse, mean, scale), Z, held
+
+
+def _trained(model: Any, Z: Any, y: np.ndarray, names: list[Any]) -> Any:
+    if hasattr(model, "fit"):
+        model = copy.deepcopy(model)
+        model.fit(Z, y)
+        return model
+    model = model.clone()
+    if sp.issparse(Z):
+        for row, label in zip(Z, y.tolist(), strict=True):
+            model.learn_one(_named(names, row.indices, row.data), label)
+        return model
+    import pandas
+
+    model.learn_many(pandas.DataFrame(Z, columns=names), pandas.Series(y))
+    return model
+
+
+def _named(names: list[Any], columns: np.ndarray, values: np.ndarray) -> dict[Any, float]:
+    return dict(zip([names[j] for j in columns.tolist()], values.tolist(), strict=True))
