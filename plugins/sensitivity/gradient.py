@@ -54,7 +54,11 @@ def loss_sum(loss: str, rows: Any, w: np.ndarray, sign: np.ndarray | None = None
     (slope, along, doubt), total = np.empty((3, n)), np.zeros(3)
     # A product and at most ``block`` sums are rounded.
     more = (min(block, n) + 4) * UNIT
-    loss_terms(loss == "squared_hinge", z, off, sign, more, UNIT, slope, along, doubt, total)
+    hinge = loss == "squared_hinge"
+    # NumPy's exp and log1p take many values at a time.
+    decay = z if hinge else np.exp(-np.abs(z))
+    log = z if hinge else np.log1p(decay)
+    loss_terms(hinge, z, off, decay, log, sign, more, UNIT, slope, along, doubt, total)
     high, low = np.zeros((2, d))
     sums = np.zeros((d, 2))
     if sp.issparse(rows):

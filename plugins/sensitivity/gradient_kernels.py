@@ -1,7 +1,5 @@
 """Passes over rows: margins, and sums of rows by blocks with compensated totals (pure nopython functions)."""
 
-import math
-
 import numpy as np
 
 from onlinekit.jit import kernel
@@ -55,6 +53,8 @@ def loss_terms(
     hinge: bool,
     z: np.ndarray,
     off: np.ndarray,
+    decay: np.ndarray,
+    log: np.ndarray,
     sign: np.ndarray,
     more: float,
     unit: float,
@@ -66,7 +66,8 @@ def loss_terms(
     """slope_i = phi'(z_i), along_i = sign_i slope_i and an error, for a margin off by off_i; all (n,).
 
     ``more`` times |slope_i| is added to the error. total (3,) gets sum phi(z_i), its low part, its error. The squared
-    hinge, or the logistic loss, of which |phi''| <= |phi'|; exp, log1p and divisions are right to some units.
+    hinge, or the logistic loss, of which |phi''| <= |phi'| and which takes decay = exp(-|z|) and log = log(1 + decay),
+    (n,) each: these and divisions are right to some units.
     """
     for i in range(len(z)):
         if hinge:
@@ -79,12 +80,12 @@ def loss_terms(
             p, doubt = 2.0 * t, 2.0 * rough
             value, vague = t * t, rough * (2.0 * t + rough) + 2.0 * unit * t * t
         else:
-            e = math.exp(-abs(z[i]))
+            e = decay[i]
             rest = 1.0 / (1.0 + e)
             p = e * rest if z[i] > 0.0 else rest
             far = p * (1.01 * off[i]) + off[i] * off[i]
             doubt = 20.0 * unit * p + far
-            value = math.log1p(e) - min(z[i], 0.0)
+            value = log[i] - min(z[i], 0.0)
             vague = 20.0 * unit * value + far
         slope[i], along[i], error[i] = -p, -p * sign[i], doubt + more * p
         # Knuth's sum.
