@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.linalg import cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
-from onlinekit_plugins.sensitivity import FitSummary, Tracker, losses, triangular
+from onlinekit_plugins.sensitivity import FitSummary, Tracker, losses, solve, triangular
 from onlinekit_plugins.sensitivity.added import AddedRows
 from onlinekit_plugins.sensitivity.curvature import CurvatureBound, margin_slack
 from onlinekit_plugins.sensitivity.gradient import loss_sum
@@ -270,16 +270,60 @@ def test_canonical_rows_are_told_from_others(seed, n, d):
         assert signed.tolist() == np.repeat(labels, np.diff(indptr)).tolist()
 
 
-@pytest.mark.parametrize("place, value", [("indices", 4), ("indices", -1), ("indptr", 99), ("indptr", 0)])
-def test_csr_rows_that_are_none_are_refused(place, value):
+@pytest.mark.parametrize(
+    "part, place, value",
+    [("indices", 3, 4), ("indices", 3, -1), ("indptr", 3, 99), ("indptr", 3, 0), ("indptr", 0, -1), ("indptr", 0, 1)],
+)
+def test_csr_rows_that_are_none_are_refused(part, place, value):
     rows = sp.csr_matrix(np.arange(1.0, 21.0).reshape(5, 4))
-    getattr(rows, place)[3] = value
+    getattr(rows, part)[place] = value
     fit = FitSummary.from_fit(np.eye(4), np.ones(4), np.zeros(4) + 0.4, 1.0, "logistic")
     tracker = Tracker(fit)
     for told in (tracker.add, tracker.remove, tracker.validation_interval):
-        with pytest.raises(ValueError, match="must be"):
+        with pytest.raises(ValueError, match="must be|should start with"):
             told(rows, np.ones(5))
+    with pytest.raises(ValueError, match="must be|should start with"):
+        tracker.bounds(rows)
     assert tracker.n1 == 4
+
+
+def test_values_behind_the_last_csr_row_do_not_count():
+    fit = FitSummary.from_fit(np.eye(4), np.ones(4), np.zeros(4) + 0.4, 1.0, "logistic")
+    X, trackers = np.arange(1.0, 21.0).reshape(5, 4), [Tracker(fit), Tracker(fit)]
+    rows = sp.csr_matrix(X)
+    rows.indptr[-1] -= 1
+    X[4, 3] = 0.0
+    for tracker, form in zip(trackers, (rows, sp.csr_matrix(X)), strict=True):
+        tracker.add(form, np.ones(5))
+    np.testing.assert_array_equal(trackers[0].coef_bounds(), trackers[1].coef_bounds())
+
+
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_the_caller_writes_to_his_rows_later_changes_nothing(make, loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 6)) * (rng.random((60, 6)) < 0.6), rng.choice([-1.0, 1.0], 60)
+    fit, new, bounds = FitSummary.from_fit(sp.csr_matrix(X), y, solve(X, y, 0.1, loss), 0.1, loss), X[50:] * 2, []
+    for scribbled in (False, True):
+        tracker = Tracker(fit)
+        for told, rows in ((tracker.add, make(new)), (tracker.remove, make(X[:4]))):
+            told(rows, y[: rows.shape[0]])
+            if scribbled:
+                rows.data[:], rows.indices[:], rows.indptr[1:-1] = 7.0, 0, 0
+        bounds.append(tracker.coef_bounds())
+    np.testing.assert_array_equal(bounds[0], bounds[1])
+
+
+def test_directions_stored_in_parts_are_as_long_as_whole_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60)
+    tracker = Tracker(FitSummary.from_fit(X, y, solve(X, y, 0.1, "logistic"), 0.1, "logistic"))
+    tracker.add(X[:30], -y[:30])
+    eta = np.array([1.0, 2.0, 3.0])
+    parts = sp.csr_matrix((np.repeat(eta / 4, 4), np.repeat(np.arange(3), 4), [0, 12]), shape=(1, 3))
+    for level in ("sphere", "smooth-sphere", "matrix-sphere", "ellipsoid"):
+        np.testing.assert_allclose(tracker.bounds(parts, level)[:2], tracker.bounds(eta, level)[:2], rtol=1e-12)
+    assert parts.nnz == 12
 
 
 @settings(max_examples=60, deadline=None)

@@ -88,7 +88,8 @@ def intersect(found: list[Interval]) -> Interval:
 
 def directions(eta: Any, d: int) -> Any:
     """Check directions: rows (k, d) or one row (d,), dense or CSR, finite. Raises ValueError."""
-    E = sp.csr_matrix(eta, dtype=float) if sp.issparse(eta) else np.atleast_2d(np.asarray(eta, dtype=float))
+    # An entry stored in parts would have too short a norm.
+    E = losses.canonical(eta) if sp.issparse(eta) else np.atleast_2d(np.asarray(eta, dtype=float))
     if E.ndim != 2 or E.shape[1] != d or not np.all(np.isfinite(E.data if sp.issparse(E) else E)):
         raise ValueError(f"eta must be rows of {d} finite numbers")
     return E

@@ -88,7 +88,7 @@ class KernelFit:
 
 def dense(X: Any) -> Any:
     """Rows as an array, from CSR too."""
-    return X.toarray() if sp.issparse(X) else X
+    return losses.canonical(X).toarray() if sp.issparse(X) else X
 
 
 def names_of(rows: np.ndarray, sign: np.ndarray) -> list[bytes]:

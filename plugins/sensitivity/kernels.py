@@ -158,6 +158,8 @@ def add_outer(indptr, indices, data, weights, A):
 def is_canonical(indptr, indices, d):
     """Whether the indices of every CSR row increase from 0 on and stay below d, and the rows follow one another."""
     falls, starts, most, least, end = 0, 0, 0, 0, len(indices)
+    if indptr[0] != 0 or indptr[-1] != end:
+        return False
     for k in range(end):
         most, least = max(most, indices[k]), min(least, indices[k])
     for k in range(1, end):
@@ -178,6 +180,8 @@ def is_canonical(indptr, indices, d):
 def signed_values(indptr, indices, data, labels, d, out):
     """Out (non-zeros,) = labels_i data_k; whether labels are -1 or 1, data finite and the CSR rows canonical."""
     wrong, total = 0, 0.0
+    if indptr[0] != 0 or indptr[-1] != len(indices):
+        return False
     for i in range(len(indptr) - 1):
         y, before = labels[i], -1
         wrong += y != 1.0 and y != -1.0

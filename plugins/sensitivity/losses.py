@@ -62,7 +62,7 @@ def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]
     fit it.
     """
     labels = signs(y)
-    rows: Any = sp.csr_matrix(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
+    rows: Any = canonical(X) if sp.issparse(X) else np.asarray(X, dtype=float)
     if rows.ndim == 1:
         rows = rows[None, :]
     if rows.ndim != 2 or labels.ndim != 1 or rows.shape[0] != labels.shape[0]:
@@ -75,30 +75,53 @@ def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]
     # The sum tells nearly always, in a third of the time.
     if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise ValueError("X holds NaN or infinity")
-    if sp.issparse(rows):
-        if is_canonical(rows.indptr, rows.indices, rows.shape[1]):
-            rows.has_canonical_format = True
-        else:
-            rows.check_format(full_check=True)
-            rows = rows.copy()
-            rows.sum_duplicates()
     return rows, labels
 
 
+def canonical(X: Any) -> sp.csr_matrix:
+    """A sparse matrix as float64 CSR rows, each with rising indices; ValueError for indices that do not fit it.
+
+    The values may be the caller's: they are copied only when entries have to be sorted or added up.
+    """
+    rows = sp.csr_matrix(X, dtype=float)
+    if _fits(rows) and is_canonical(rows.indptr, rows.indices, rows.shape[1]):
+        rows.has_canonical_format = True
+        return rows
+    rows.check_format(full_check=True)
+    rows = rows.copy()
+    rows.sum_duplicates()
+    return rows
+
+
+def _fits(X: sp.csr_matrix) -> bool:
+    """Whether the arrays of a CSR matrix have the lengths and the types that kernels take for granted."""
+    return (
+        X.indptr.shape == (X.shape[0] + 1,)
+        and X.indices.shape == X.data.shape == (X.indptr[-1],)
+        and X.indptr.dtype == X.indices.dtype
+        and X.indices.dtype in (np.int32, np.int64)
+    )
+
+
 def signed_rows(X: Any, y: Any, d: int | None = None) -> Any:
-    """Return the rows y_i x_i (float64, dense or CSR), shape (n, d); raises as ``checked_rows``."""
-    if isinstance(X, sp.csr_matrix) and X.dtype == np.float64:
+    """Return the rows y_i x_i (float64, dense or CSR), shape (n, d), a copy; raises as ``checked_rows``."""
+    if isinstance(X, sp.csr_matrix) and X.dtype == np.float64 and _fits(X):
         # Small changes come often: rows without fault in one pass, others by the checks that can name it.
         labels, data = signs(y), np.empty_like(X.data)
         fits = labels.shape == (X.shape[0],) and d in (None, X.shape[1])
         if fits and signed_values(X.indptr, X.indices, X.data, labels, X.shape[1], data):
-            out = with_data(X, data)
-            out.has_canonical_format = True
-            return out
+            return _own(X, data)
     rows, labels = checked_rows(X, y, d)
     if not sp.issparse(rows):
         return rows * labels[:, None]
-    return with_data(rows, rows.data * spread(rows, labels))
+    return _own(rows, rows.data * spread(rows, labels))
+
+
+def _own(X: Any, data: np.ndarray) -> Any:
+    """CSR rows with a copy of the pattern of X: what the caller writes to X later must not reach rows that wait."""
+    out = with_data(X, data)
+    out.indices, out.indptr, out.has_canonical_format = X.indices.copy(), X.indptr.copy(), True
+    return out
 
 
 def spread(X: Any, weights: np.ndarray) -> np.ndarray:
