@@ -327,6 +327,19 @@ def test_state_goes_on_bit_for_bit(loss, tmp_path):
         FitSummary.load(tmp_path / "junk.npz")
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_state_of_a_sparse_fit_goes_on_bit_for_bit(loss, tmp_path):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(40, 6)), rng.choice([-1.0, 1.0], 40)
+        tracker = Tracker(FitSummary.from_fit(sp.csr_matrix(X), y, solve(X, y, 0.1, loss), 0.1, loss))
+        tracker.save(tmp_path / "tracker.npz")
+        copies = [pickle.loads(pickle.dumps(tracker)), copy.deepcopy(tracker), Tracker.load(tmp_path / "tracker.npz")]
+        for twin in (tracker, *copies):
+            twin.add(X[:3] * 2, y[:3])
+            np.testing.assert_array_equal(twin.coef_bounds(), tracker.coef_bounds())
+
+
 def plain(value):
     """Whether a state holds nothing but what `onlinekit.save` writes."""
     if isinstance(value, dict):

@@ -183,7 +183,8 @@ def combined(X: Any, weights: np.ndarray) -> np.ndarray:
 def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
     """Sum_i weights_i x_i x_i' as a dense (d, d) array."""
     if sp.issparse(X):
-        return np.asarray((X.T @ with_data(X, X.data * spread(X, weights))).toarray())
+        # C-ordered as every copy of it: the last bits of a product depend on the order.
+        return np.asarray((X.T @ with_data(X, X.data * spread(X, weights))).toarray(order="C"))
     # A product of a matrix with itself costs half of another.
     scaled = X * np.sqrt(weights)[:, None]
     return np.asarray(scaled.T @ scaled)
