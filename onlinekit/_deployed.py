@@ -30,23 +30,29 @@ class Deployed:
 
     def dense(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The row (d,) with these entries."""
-        known = columns < len(self.names)
         row = np.zeros(len(self.names))
-        row[columns[known]] = values[known]
+        try:
+            row[columns] = values
+        except IndexError:  # rare: features that the model does not know
+            known = columns < len(self.names)
+            row[columns[known]] = values[known]
         return row if self.mean is None else (row - self.mean) / self.scale
 
     def answer(self, columns: np.ndarray, values: np.ndarray) -> dict[int, float]:
         """Class index -> probability for the row with these entries."""
-        model, known = self.model, columns < len(self.names)
+        model = self.model
+        if self.sparse:
+            known = columns < len(self.names)
+            columns, values = columns[known], values[known]
         row: Any
         if not hasattr(model, "fit"):
             if self.sparse:
-                row = _named(self.names, columns[known], values[known])
+                row = _named(self.names, columns, values)
             else:
                 row = dict(zip(self.names, self.dense(columns, values).tolist(), strict=True))
             return {int(k): float(p) for k, p in model.predict_proba_one(row).items()}
         if self.sparse:
-            row = sp.csr_matrix((values[known], columns[known], (0, known.sum())), shape=(1, len(self.names)))
+            row = sp.csr_matrix((values, columns, (0, len(values))), shape=(1, len(self.names)))
             row.sort_indices()
         else:
             row = self.dense(columns, values)[None, :]
@@ -59,9 +65,10 @@ class Deployed:
         """The row with these entries as a monitor gets it: scaled if any is, features that came later as they are."""
         if self.mean is None:
             return dict(zip(names, values.tolist(), strict=True))
-        late = np.flatnonzero(columns >= len(self.names))
-        z = self.dense(columns, values)
-        return {**dict(zip(self.names, z.tolist(), strict=True)), **{names[i]: float(values[i]) for i in late}}
+        row = dict(zip(self.names, self.dense(columns, values).tolist(), strict=True))
+        for name, value in zip(names, values.tolist(), strict=True):
+            row.setdefault(name, value)
+        return row
 
     def state(self) -> dict[str, Any]:
         """Plain values, arrays and the model."""

@@ -241,6 +241,18 @@ def test_window_tells_absent_from_zero():
     assert pickle.dumps(twin.state()) == pickle.dumps(window.state())
 
 
+def test_window_reads_large_values_and_refuses_what_is_none():
+    window = Window()
+    window.push({"a": 1e300, "b": -1e300}, 0)
+    columns, values = window.read({"c": 1.0, "b": -1e308})
+    assert columns.tolist() == [2, 1] and values.tolist() == [1.0, -1e308]
+    with pytest.raises(ValueError, match="'c' is nan"):
+        window.read({"b": 1e308, "c": math.nan})
+    with pytest.raises(TypeError, match="list"):
+        window.read([1.0])
+    assert window.seen.names == ["a", "b"]
+
+
 def test_rows_of_the_same_features_share_their_columns():
     window = Window()
     for _ in range(9):
