@@ -241,6 +241,7 @@ def test_window_tells_absent_from_zero():
     assert pickle.dumps(twin.state()) == pickle.dumps(window.state())
 
 
+@pytest.mark.filterwarnings("error")
 def test_window_reads_large_values_and_refuses_what_is_none():
     window = Window()
     window.push({"a": 1e300, "b": -1e300}, 0)
