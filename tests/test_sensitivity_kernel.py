@@ -1,5 +1,7 @@
 """Score intervals of retrained kernel machines, against exact solutions in an explicit space and in the span."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -344,6 +346,13 @@ def test_a_saved_tracker_goes_on_and_what_was_added_leaves_no_trace(seed, loss, 
     np.testing.assert_array_equal(twin.bounds(E), start)
     with pytest.raises(ValueError, match="neither a fit row"):
         twin.remove(XA[-1] + 2, yA[-1:])
+
+
+def test_a_copy_and_its_original_do_not_change_each_other():
+    X, y, _, tracker = fitted()
+    before, twin = tracker.bounds(X), copy.copy(tracker)
+    twin.add(X[:3] + 1, y[:3])
+    assert twin.n1 == tracker.n1 + 3 and np.array_equal(tracker.bounds(X), before)
 
 
 def test_a_saved_tracker_takes_back_its_own_kernel_alone(tmp_path):

@@ -340,6 +340,17 @@ def test_the_state_of_a_sparse_fit_goes_on_bit_for_bit(loss, tmp_path):
             np.testing.assert_array_equal(twin.coef_bounds(), tracker.coef_bounds())
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_copy_and_its_original_do_not_change_each_other(loss):
+    tracker, X1, y1, _ = changed(loss)
+    tracker.add(np.ones(8), [1])
+    twin, before = copy.copy(tracker), pickle.dumps(tracker)
+    twin.add(X1[:3] + 1, y1[:3])
+    twin.remove(X1[:4], y1[:4])
+    twin.coef_bounds()
+    assert pickle.dumps(tracker) == before and twin.n1 == tracker.n1 - 1
+
+
 def plain(value):
     """Whether a state holds nothing but what `onlinekit.save` writes."""
     if isinstance(value, dict):

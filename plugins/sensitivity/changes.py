@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from itertools import compress
 from typing import Any
@@ -168,6 +169,10 @@ class ChangedData:
             self._added_norm += part._added_norm
         if any(count > self.summary.keys[key] for key, count in self._removed.items()):
             raise ValueError("the shards are not disjoint: both removed the same row of the fit")
+
+    def __copy__(self) -> Any:
+        # Two trackers with arrays in common would change each other's certificates.
+        return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
