@@ -263,3 +263,19 @@ def test_a_window_of_long_sparse_rows(name, rule, tolerance):
         twin.learn_one(x, y)
     for x, _ in words(20, features, seed=1):
         assert model.predict_proba_one(x)[True] == pytest.approx(twin.predict_proba_one(x)[True], abs=1e-7)
+
+
+def test_the_published_table_of_sparse_rows():
+    lines = (path.parent / "results" / "sparse_retraining.md").read_text().splitlines()
+    rows = {
+        tuple(cells[1:4]): cells
+        for cells in ([c.strip() for c in line.split("|")] for line in lines)
+        if len(cells) > 12
+    }
+    newton, sphere = (rows["as they are", name, "2000"] for name in ("newton-test", "sphere-test"))
+    assert int(newton[6]) >= 0.9 * int(newton[5])  # checks answered with a proof
+    assert int(newton[7]) <= 0.2 * int(sphere[7]) and float(newton[8]) >= float(sphere[8]) - 0.005
+    assert float(newton[8]) > float(rows["as they are", "once", "2000"][8]) + 0.1
+    for name in ("sphere-test", "newton-test"):
+        dense, sparse = rows["standardised", name, "500"], rows["as they are", name, "500"]
+        assert 10 * float(sparse[9]) < float(dense[9]) and 10 * int(sparse[12]) < int(dense[12])
