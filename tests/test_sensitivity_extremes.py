@@ -10,7 +10,7 @@ from test_sensitivity_violations import FORMS, LEVELS
 from threadpoolctl import threadpool_limits
 
 import naive
-from onlinekit_plugins.sensitivity import FitSummary, NewtonTest, Tracker, loo_certificates
+from onlinekit_plugins.sensitivity import FitSummary, NewtonTest, Rule, Tracker, loo_certificates, solve
 
 
 @pytest.fixture(autouse=True)
@@ -162,3 +162,32 @@ def test_a_revert_after_a_rebase_knows_the_new_data_alone(sparse):
     monitor.revert(sample(70), y[70])
     monitor.update(sample(70), y[70])
     assert monitor.verdict().decision == "keep"
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_squares_that_overflow_or_underflow_make_no_false_certificate(loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, 2)), rng.choice([-1.0, 1.0], 9)
+    with pytest.raises(ValueError, match="squares of X overflow"):
+        FitSummary.from_fit(X * 1e153, y, np.zeros(2), 0.1, loss)
+    with pytest.raises(ValueError, match="margins .* overflow"):
+        FitSummary.from_fit(X * 1e120, y, np.full(2, 1e200), 0.1, loss)
+    summary = FitSummary.from_fit(X, y, solve(X, y, 0.1, loss), 0.1, loss)
+    tiny, tracker = rng.normal(size=(20, 2)) * 1e-170, Tracker(summary)
+    tracker.add(-X, y)
+    for form in (np.asarray, sp.csr_matrix):
+        for level in LEVELS[:4]:
+            near, far = tracker.bounds(form(tiny), level), tracker.bounds(form(tiny * 2.0**560), level)
+            assert np.all(
+                np.array(near[:2]) * 2.0**560 * [[1], [-1]] <= np.array(far[:2]) * [[1 - 1e-12], [-1 + 1e-12]]
+            )
+    # Data of which not even the gradient has a square.
+    small = FitSummary.from_fit(X * 1e-158, y, np.zeros(2), 0.1, loss)
+    truth = [float(v) for v in naive.optimum_damped(X * 1e-158, y, 0.1, loss, 420)]
+    assert all(Tracker(small).check(truth, level) for level in LEVELS[:4])
+    # A row without a square leaves no bound, and nothing is kept for that.
+    tracker.add(X[:1] * 1e300, y[:1])
+    for level in LEVELS[:4]:
+        lower, upper, _ = tracker.bounds(np.vstack([X, X * 1e300]), level)
+        assert not np.isnan(lower).any() and not np.isnan(upper).any() and np.all(lower <= upper)
+    assert tracker.decide(Rule("flips", 0.5, np.vstack([X, X * 1e300]))).decision == "refine"

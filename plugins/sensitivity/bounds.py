@@ -57,11 +57,14 @@ def matrix_sphere(
     d = len(w)
     e = V if E is None else np.asarray(E @ V)
     h = V.T @ g
-    D = 0.5 * lam / (mu * (mu + lam))
+    D = 0.5 * (lam / (mu + lam)) / mu
     middle = project(E, w) - e @ (h * 0.5 * (1 / mu + 1 / (mu + lam)))
     norm = lengths(E, d)
     fl = 16 * UNIT * (d + 8) * (reach(E, w) + norm * float(np.linalg.norm(g)) / mu)
-    half = np.sqrt((e * e) @ D) * np.sqrt((h * h) @ D) + norm * float(np.linalg.norm(dg)) / mu + fl
+    size = np.sqrt((e * e) @ D)
+    if (norm < 1e-140).any():  # the squares underflow
+        size = np.where(norm < 1e-140, norm * np.sqrt(D.max()), size)
+    half = size * np.sqrt((h * h) @ D) + norm * float(np.linalg.norm(dg)) / mu + fl
     return middle - half, middle + half
 
 
@@ -82,8 +85,9 @@ def hessian(
 
 
 def intersect(found: list[Interval]) -> Interval:
-    """The tightest of several intervals, each of which holds the truth."""
-    return reduce(np.maximum, (low for low, _ in found)), reduce(np.minimum, (up for _, up in found))
+    """The tightest of several intervals, each of which holds the truth; one that overflowed to NaN says nothing."""
+    low, up = reduce(np.fmax, (low for low, _ in found)), reduce(np.fmin, (up for _, up in found))
+    return np.fmax(low, -np.inf), np.fmin(up, np.inf)
 
 
 def directions(eta: Any, d: int) -> Any:

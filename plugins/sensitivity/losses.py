@@ -204,10 +204,20 @@ def square_sum(X: Any) -> float:
 
 
 def row_norms(X: Any) -> np.ndarray:
-    """Euclidean norm of each row, shape (n,)."""
+    """Euclidean norm of each row, shape (n,); above it where the squares would underflow."""
     if sp.issparse(X):
-        return np.sqrt(with_data(X, X.data * X.data) @ np.ones(X.shape[1]))
-    return np.sqrt(np.einsum("ij,ij->i", X, X))
+        norm = np.sqrt(with_data(X, X.data * X.data) @ np.ones(X.shape[1]))
+    else:
+        norm = np.sqrt(np.einsum("ij,ij->i", X, X))
+    return not_below(norm, X, np.ones(X.shape[1]))
+
+
+def not_below(size: np.ndarray, X: Any, scale: np.ndarray) -> np.ndarray:
+    """Sizes (n,) of rows, those from squares that may have underflowed replaced by sum_j |x_ij| scale_j, in place."""
+    small = np.flatnonzero(size < 1e-140)
+    if len(small):
+        size[small] = abs(X[small]) @ scale
+    return size
 
 
 def largest_eigenvalue(T: np.ndarray, weights: np.ndarray, enough: float = 0.0) -> float:
@@ -232,6 +242,8 @@ def eigenvalue_bound(K: np.ndarray, enough: float = 0.0) -> float:
     loose = float(np.linalg.norm(K)) + slack
     if loose <= enough or loose == slack:
         return loose
+    if not loose < np.inf:  # overflowed, perhaps to NaN
+        return np.inf
     if enough > 0:
         square = K @ K.T
         loose = float(np.sqrt(np.linalg.norm(square))) * (1 + 1e-9) + slack

@@ -116,6 +116,8 @@ class HessianMetric:
         """kappa with M <= kappa N, inf when rounding hides it."""
         s = self.summary
         error = self._unit() * float(self._scale(net) @ s.inverse_root) ** 2 + s.eps
+        if not np.isfinite(error):
+            return np.inf
         lost = self._lost.bound(0.02 if s.d <= 64 else 0.06)
         theta = lost * s.safety + max(0, -net) / s.n0 + error
         if theta <= 0.02 or (theta <= 0.1 and s.d > 64):
@@ -188,7 +190,7 @@ class HessianMetric:
         if E is None:
             return np.sqrt(inverse_diagonal(self._R)) * out["grow"]
         white = half_rows(self._R, E if isinstance(E, np.ndarray) else E.toarray())
-        return np.sqrt(np.einsum("ij,ij->i", white, white)) * out["grow"]
+        return losses.not_below(np.sqrt(np.einsum("ij,ij->i", white, white)) * out["grow"], E, out["inverse_root"])
 
     def whiten_now(self, rows: np.ndarray, out: dict[str, Any]) -> np.ndarray:
         """Rows t_i (m, d) with |t_i . v| sums at least those of N^-1/2 x_i: R^-T x, enlarged for rounding."""
@@ -248,7 +250,7 @@ class HessianMetric:
         """lam (d,), V with beta (X0'X0 + XA'XA) <= V diag(lam) V': of that sum, or in the basis of X0'X0 alone."""
         s = self.summary
         beta = losses.smoothness(s.loss)
-        if not exact or not self.added.n:
+        if not exact or not self.added.n or not self.added_norm < 1e280:
             return beta * (s.spectrum + self.added_norm) * (1 + 8 * UNIT), s.basis
         if self._spectrum is None:
             n = self.added.n

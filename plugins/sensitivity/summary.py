@@ -45,12 +45,16 @@ class FitSummary:
 
     def __init__(self, rows: Any, w0: np.ndarray, C: float, loss: str) -> None:
         self.n0, self.d = rows.shape
+        if not losses.square_sum(rows) < 1e280:
+            raise ValueError("the squares of X overflow: scale the features")
         # Tells a copy of this fit from another fit of equal rows.
         self.name = uuid.uuid4().hex
         self.w0, self.C, self.loss = w0, C, loss
         at = loss_sum(loss, rows, w0)
         residual = self.n0 * np.longdouble(C) * w0 + at.gradient
         self.R0 = residual.astype(float)
+        if not np.isfinite(self.R0).all():
+            raise ValueError("the margins y_i x_i.w0 overflow: scale the features or w0")
         # The part of R0 below double precision.
         self.R0_rest = (residual - self.R0).astype(float)
         self.R0_error = at.error + 8 * 2.0**-64 * self.n0 * C * np.abs(w0) + UNIT * UNIT * np.abs(self.R0)

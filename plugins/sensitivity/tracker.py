@@ -68,7 +68,8 @@ class Tracker(ChangedData):
         return (self._mu + losses.smoothness(self.summary.loss) * (self.summary.lambda_max + more)) * (1 + 8 * UNIT)
 
     def _dG(self) -> np.ndarray:
-        return self._error + 2 * UNIT * np.abs(self.G)
+        # The squares of anything smaller than the last term underflow.
+        return self._error + 2 * UNIT * np.abs(self.G) + 1e-150
 
     def _answer(self) -> dict[str, Any]:
         if self._metric is None:
@@ -126,7 +127,7 @@ class Tracker(ChangedData):
         info: dict[str, Any] = {"level": level, "centre": centre, "radius": radius, "certified": True}
         found, sizes = [intervals.ball(E, s.w0, G, dG, mu, L)], None
         if level in ("sphere", "smooth-sphere"):
-            return *found[0], info
+            return *intervals.intersect(found), info
         info["level"] = "smooth-sphere"
         if self._metric is not None:
             # The exact spectrum costs O(d^3) a change; beside a good ellipsoid that of the fit's rows will do.
