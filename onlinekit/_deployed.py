@@ -91,7 +91,8 @@ def deploy(model: Any, window: Window, y: np.ndarray, standardize: bool) -> tupl
         Z = Z.toarray()
     if standardize:
         mean, scale = Z.mean(axis=0), Z.std(axis=0)
-        scale[scale == 0.0] = 1.0
+        # The deviation of a constant is rounding, 4e-16 or so: divided by that, its first other value would be 1e15.
+        scale[(scale == 0.0) | (Z == Z[:1]).all(axis=0)] = 1.0
         Z = (Z - mean) / scale
     return Deployed(_trained(model, Z, y, names), names, sparse, mean, scale), Z, held
 

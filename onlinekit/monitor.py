@@ -43,7 +43,7 @@ class RetrainingClassifier(base.Classifier):
     check_every
         Samples between two questions to the monitor.
     min_samples
-        Samples before the first training, which also needs two classes.
+        Samples before the first training, which also needs two classes and a feature.
     delay
         Samples a "retrain" must stand before it is followed. None: 0, but the whole window for a monitor that
         `alarms_early` (`min_samples` if it grows), so that the refit is not made on the old concept.
@@ -250,9 +250,9 @@ class RetrainingClassifier(base.Classifier):
             self._alarm_at = None
 
     def _train(self) -> bool:
-        """Fit on the window; False when it holds one class only: asked again at the next check."""
+        """Fit on the window; False when it holds one class only or no feature: asked again at the next check."""
         labels = np.array(self._data.labels, dtype=np.int64)
-        if labels.min() == labels.max():
+        if labels.min() == labels.max() or not any(len(values) for _, values in self._data.rows):
             return False
         start = time.perf_counter()
         y = labels if self._multiclass else labels == 1
@@ -289,6 +289,8 @@ class RetrainingClassifier(base.Classifier):
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         own = dict(state)
+        if "deployed" not in own:
+            raise ValueError("this RetrainingClassifier was pickled by an earlier version of onlinekit; train it anew")
         verdicts, names, deployed = own.pop("verdicts"), own.pop("class_names"), own.pop("deployed")
         self._deployed = None if deployed is None else Deployed.restored(deployed)
         self._data = Window.restored(own.pop("data"))

@@ -204,6 +204,41 @@ def test_a_monitor_that_forgets_is_fed_the_window():
     assert model.monitor.rebased == 3 and len(model.monitor.rows) == 30
 
 
+@pytest.mark.parametrize("monitor", [NewtonTest(), SphereTest()])
+def test_a_state_of_another_version_is_refused_with_one_sentence(monitor):
+    model = RetrainingClassifier(monitor=monitor, **SMALL)
+    run(model, 30)
+    for whole, name in ((model, "deployed"), (model.monitor, "latest"), (model.monitor, "rows")):
+        state = {key: value for key, value in whole.__getstate__().items() if key != name}
+        with pytest.raises(ValueError, match=f"{type(whole).__name__} .* version of onlinekit; .* anew"):
+            object.__new__(type(whole)).__setstate__(state)
+    state = {**model.monitor.__getstate__(), "latest": [1.0]}
+    with pytest.raises(ValueError, match="is damaged or of another version of onlinekit; make it anew"):
+        object.__new__(type(model.monitor)).__setstate__(state)
+
+
+@pytest.mark.parametrize("value", [3.3, 0.1, 1e10 + 0.1, 1e-300])
+def test_a_constant_column_is_not_divided_by_its_rounding(value):
+    model = RetrainingClassifier(monitor=NewtonTest(), window=60, min_samples=30)
+    for t in range(30):
+        model.learn_one({"a": value, "b": t % 7}, t % 7 > 3)
+    assert model._deployed.scale[0] == 1.0
+    # The first other value is one of size 1, not 1e15.
+    z = model._deployed.told(["a"], np.array([0]), np.array([value + 1.0]))["a"]
+    assert z == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), OwnLogistic(), None])
+def test_the_first_training_waits_for_a_feature(model):
+    model = RetrainingClassifier(model, NewtonTest() if model is None else None, min_samples=4, window=20)
+    for y in (False, True) * 4:
+        model.learn_one({}, y)
+    assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
+    for _ in range(12):
+        model.learn_one({"a": 1.0}, True)
+    assert model.predict_one({"a": 1.0}) is True and model.predict_proba_one({"a": 1.0})[True] > 0.6
+
+
 @pytest.mark.parametrize("which", CLASSIFIERS)
 def test_copies_go_on_alike(which, tmp_path):
     model = CLASSIFIERS[which]()

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 import naive
-from onlinekit_plugins.sensitivity import FitSummary, Rule, Tracker, loo_certificates, solve
+from onlinekit_plugins.sensitivity import FitSummary, Rule, Tracker, loo_certificates, solve, storage
 
 LOSSES = ["logistic", "squared_hinge"]
 
@@ -325,6 +325,17 @@ def test_state_goes_on_bit_for_bit(loss, tmp_path):
     (tmp_path / "junk.npz").write_bytes(b"junk")
     with pytest.raises(ValueError, match="is no saved FitSummary"):
         FitSummary.load(tmp_path / "junk.npz")
+
+
+def test_a_state_of_another_version_is_refused_with_one_sentence(tmp_path):
+    tracker = changed("logistic")[0]
+    tracker.coef_bounds()
+    state = tracker.__getstate__()
+    for name in ("_metric", "_points", "summary"):
+        for other in ({k: v for k, v in state.items() if k != name}, {**state, name: [{"old": 1.0}]}):
+            storage.write(tmp_path / "old.npz", "Tracker", other)
+            with pytest.raises(ValueError, match="the Tracker is damaged or of another version of onlinekit"):
+                Tracker.load(tmp_path / "old.npz")
 
 
 @pytest.mark.parametrize("loss", LOSSES)

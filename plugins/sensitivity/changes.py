@@ -16,6 +16,7 @@ from .losses import UNIT
 from .refine import Point
 from .row_store import RowStore
 from .rows import digests, fingerprint, keys, pack_counter, unpack_counter
+from .storage import refusing
 from .streaming import HessianMetric
 from .summary import FitSummary
 
@@ -186,18 +187,19 @@ class ChangedData:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.summary = object.__new__(FitSummary)
-        self.summary.__setstate__(state["summary"])
-        high, low = state["_G"]
-        self._G = high.astype(LONG) + low
-        self._added, self._removed = unpack_counter(*state["_added"]), unpack_counter(*state["_removed"])
-        if state["_removed_rows"] is not None:
-            self._removed_rows = object.__new__(RowStore)
-            self._removed_rows.__setstate__(state["_removed_rows"])
-        if state["_metric"] is not None:
-            self._metric = HessianMetric.restored(self.summary, state["_metric"])
-        self._points = [Point(**p) for p in state["_points"]]
+        with refusing(type(self).__name__):
+            self.__dict__.update(state)
+            self.summary = object.__new__(FitSummary)
+            self.summary.__setstate__(state["summary"])
+            high, low = state["_G"]
+            self._G = high.astype(LONG) + low
+            self._added, self._removed = unpack_counter(*state["_added"]), unpack_counter(*state["_removed"])
+            if state["_removed_rows"] is not None:
+                self._removed_rows = object.__new__(RowStore)
+                self._removed_rows.__setstate__(state["_removed_rows"])
+            if state["_metric"] is not None:
+                self._metric = HessianMetric.restored(self.summary, state["_metric"])
+            self._points = [Point(**p) for p in state["_points"]]
 
 
 def _first(names: list[bytes], held: Counter[bytes]) -> np.ndarray:

@@ -17,6 +17,7 @@ from .monitor_input import sign_of
 from .monitor_rows import Row, key_of, parted, row_of, scaled, stacked
 from .row_store import RowStore
 from .rows import digests, keys
+from .storage import refusing
 from .tracker import Tracker
 
 _BATCH = 256
@@ -181,19 +182,20 @@ class SampleMonitor(Monitor):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        own = dict(state)
-        self._schema = Schema(own.pop("features"))
-        tracker, rows = own.pop("tracker"), own.pop("rows")
-        latest, signs = own.pop("latest"), own.pop("latest_signs")
-        self._tracker = None
-        if tracker is not None:
-            self._tracker = object.__new__(Tracker)
-            self._tracker.__setstate__(tracker)
-        self._store = None if rows is None else _store_of(rows)
-        self._memo = None
-        self._joined, self._left, self._net = [], [], Counter()
-        self.__dict__.update(own)
-        self._refer(_store_of(latest).rows, signs.astype(float))
+        with refusing(type(self).__name__):
+            own = dict(state)
+            self._schema = Schema(own.pop("features"))
+            tracker, rows = own.pop("tracker"), own.pop("rows")
+            latest, signs = own.pop("latest"), own.pop("latest_signs")
+            self._tracker = None
+            if tracker is not None:
+                self._tracker = object.__new__(Tracker)
+                self._tracker.__setstate__(tracker)
+            self._store = None if rows is None else _store_of(rows)
+            self._memo = None
+            self._joined, self._left, self._net = [], [], Counter()
+            self.__dict__.update(own)
+            self._refer(_store_of(latest).rows, signs.astype(float))
 
 
 def _store_of(state: dict[str, Any]) -> RowStore:

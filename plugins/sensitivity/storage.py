@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,15 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
                 return dict(_decode(header["state"], file))
         except Exception as error:  # a damaged archive raises anything, from BadZipFile to RuntimeError
             raise ValueError(f"{os.fspath(path)!r} is no saved {kind}: {error}") from error
+
+
+@contextmanager
+def refusing(name: str) -> Iterator[None]:
+    """While a state is taken: whatever does not fit becomes one ValueError that names what the state is of."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"the {name} is damaged or of another version of onlinekit; make it anew") from error
 
 
 def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -19,6 +19,7 @@ from .gradient import loss_sum
 from .losses import UNIT
 from .rows import digests, fingerprint, keys, pack_counter, unpack_counter
 from .sklearn_fit import sklearn_objective
+from .storage import read, refusing, write
 
 LARGEST_DENSE = 1500
 
@@ -214,23 +215,20 @@ class FitSummary:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.keys = unpack_counter(*state["keys"])
-        if self.matrices:
-            self.curvature = object.__new__(CurvatureBound)
-            self.curvature.__dict__.update(state["curvature"])
+        with refusing(type(self).__name__):
+            self.__dict__.update(state)
+            self.keys = unpack_counter(*state["keys"])
+            if self.matrices:
+                self.curvature = object.__new__(CurvatureBound)
+                self.curvature.__dict__.update(state["curvature"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary to one .npz file without anything executable."""
-        from .storage import write
-
         write(path, "FitSummary", self.__getstate__())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FitSummary:
         """Read what ``save`` wrote. Raises ValueError for another file."""
-        from .storage import read
-
         out = object.__new__(cls)
         out.__setstate__(read(path, "FitSummary"))
         return out

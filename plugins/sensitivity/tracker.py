@@ -17,6 +17,7 @@ from .plot import interval_history, plot_intervals
 from .refine import refined_points
 from .rows import digests, fingerprint
 from .segment import certified_segment, published_segment
+from .storage import read, write
 
 LEVELS = ("sphere", "smooth-sphere", "matrix-sphere", "ellipsoid", "newton", "auto")
 
@@ -271,15 +272,11 @@ class Tracker(ChangedData):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tracker to one .npz file without anything executable."""
-        from .storage import write
-
         write(path, "Tracker", self.__getstate__())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tracker:
         """Read what ``save`` wrote. Raises ValueError for another file."""
-        from .storage import read
-
         out = object.__new__(cls)
         out.__setstate__(read(path, "Tracker"))
         return out
