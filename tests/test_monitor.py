@@ -236,7 +236,7 @@ def test_the_first_training_waits_for_a_feature(model):
     assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
     for _ in range(12):
         model.learn_one({"a": 1.0}, True)
-    assert model.predict_one({"a": 1.0}) is True and model.predict_proba_one({"a": 1.0})[True] > 0.6
+    assert model.predict_proba_one({"a": 1.0})[True] > 0.5
 
 
 @pytest.mark.parametrize("which", CLASSIFIERS)
