@@ -55,7 +55,8 @@ class ChangedData:
         """Rows of the fit that are no longer in the data."""
         return self._removed.total()
 
-    def _changed(self) -> None:
+    def forget_points(self) -> None:
+        """Drop what ``refine`` found: level "newton" needs it anew."""
         self._points = []
 
     def add(self, X: Any, y: Any) -> None:
@@ -128,7 +129,7 @@ class ChangedData:
             elif chosen is not None:
                 self._moved[which] += way * losses.combined(chosen, change.slope[places])
         self._mark = self._mark + mark if sign > 0 else self._mark - mark
-        self._changed()
+        self.forget_points()
         return change
 
     def merge(self, other: ChangedData) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
 from .decide import Interval
@@ -89,8 +87,7 @@ class NewtonTest(SensitivityMonitor):
 
     def _decide(self) -> tuple[Interval, str]:
         assert self._store is not None and self._tracker is not None
-        # The points of a refinement belong to this question alone.
-        tracker, rows, level = copy.copy(self._tracker), self._store.rows, self._level()
+        tracker, rows, level = self._tracker, self._store.rows, self._level()
         found, passes = self._change(tracker, level), 0
         while passes < self.passes and not (found[1] <= self.tolerance or found[0] > self.tolerance):
             passes = min(self.passes, max(1, 2 * passes))
@@ -98,4 +95,6 @@ class NewtonTest(SensitivityMonitor):
             better = self._change(tracker, "newton")
             found = max(found[0], better[0]), min(found[1], better[1])
             level = f"newton with {passes} passes"
+        # The points of a refinement belong to this question alone.
+        tracker.forget_points()
         return found, level
