@@ -86,7 +86,7 @@ def deploy(model: Any, window: Window, y: np.ndarray, standardize: bool) -> tupl
     held = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
     names = window.names(held)
     Z: Any = rows if len(held) == rows.shape[1] else rows[:, held]
-    sparse, mean, scale = not standardize and holds_few(rows.nnz, *Z.shape), None, None
+    sparse, mean, scale = not standardize and _takes_csr(model) and holds_few(rows.nnz, *Z.shape), None, None
     if not sparse:
         Z = Z.toarray()
     if standardize:
@@ -97,15 +97,25 @@ def deploy(model: Any, window: Window, y: np.ndarray, standardize: bool) -> tupl
     return Deployed(_trained(model, Z, y, names), names, sparse, mean, scale), Z, held
 
 
+def _takes_csr(model: Any) -> bool:
+    tags = getattr(model, "__sklearn_tags__", None)  # other models are taken to do so
+    return tags is None or bool(tags().input_tags.sparse)
+
+
 def _trained(model: Any, Z: Any, y: np.ndarray, names: list[Any]) -> Any:
     if hasattr(model, "fit"):
         model = copy.deepcopy(model)
         model.fit(Z, y)
         return model
     model = model.clone()
-    if sp.issparse(Z):
-        for row, label in zip(Z, y.tolist(), strict=True):
-            model.learn_one(_named(names, row.indices, row.data), label)
+    if sp.issparse(Z) or not hasattr(model, "learn_many"):
+        dicts: Any = (
+            (_named(names, row.indices, row.data) for row in Z)
+            if sp.issparse(Z)
+            else (dict(zip(names, row, strict=True)) for row in Z.tolist())
+        )
+        for x, label in zip(dicts, y.tolist(), strict=True):
+            model.learn_one(x, label)
         return model
     import pandas
 

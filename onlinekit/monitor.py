@@ -34,8 +34,9 @@ class RetrainingClassifier(base.Classifier):
     ----------
     model
         Copied and trained at each retrain: by fit(X, y), with predict_proba(X) or predict(X) (scikit-learn's), or
-        by learn_many of a frame (a River or onlinekit classifier). None: the monitor's own `model()`, of which
-        a certified monitor speaks. With scikit-learn's models the whole can be pickled, but not `save`d.
+        by learn_many of a frame, learn_one where there is none (a River or onlinekit classifier). None: the monitor's
+        own `model()`, of which a certified monitor speaks. With scikit-learn's models the whole can be pickled, but
+        not `save`d.
     monitor
         A Monitor; None never retrains after the first training.
     window
@@ -56,9 +57,9 @@ class RetrainingClassifier(base.Classifier):
     standardize
         Scale the rows; a scaled row has no zeros, so it costs all d features, and so do the n rows of a training n d.
         False: rows are served and trained on as they are, absent = 0.0. Then, of 64 features or more, model and
-        monitor get CSR where the rows hold at most a quarter of the n d values, and a sample costs what it holds; a
-        model without `fit` gets dicts by learn_one. Where new features never end, a certified monitor needs much
-        `spare`: beyond it each new feature is a reason to retrain.
+        monitor get CSR where the rows hold at most a quarter of the n d values, and a sample costs what it holds (but
+        not with a scikit-learn model whose tags refuse CSR); a model without `fit` gets dicts by learn_one. Where new
+        features never end, a certified monitor needs much `spare`: beyond it each new feature is a reason to retrain.
 
     Raises
     ------

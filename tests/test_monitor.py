@@ -6,7 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from river.linear_model import LogisticRegression as RiverLogistic
+from river.tree import HoeffdingTreeClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -158,7 +162,9 @@ def test_window_is_told_to_the_monitor_row_by_row():
     assert len(model._data) == 60 == model.monitor._tracker.n1 and model.n_retrains == 0
 
 
-@pytest.mark.parametrize("base", [RiverLogistic(), OwnLogistic(), RidgeClassifier(), LogisticRegression()])
+@pytest.mark.parametrize(
+    "base", [RiverLogistic(), OwnLogistic(), HoeffdingTreeClassifier(), RidgeClassifier(), LogisticRegression()]
+)
 def test_models_of_every_kind(base):
     model = RetrainingClassifier(base, EveryNMonitor(n=100), window=200)
     hits = run(model, 400, flip=400)
@@ -364,6 +370,19 @@ def test_the_rule_by_which_rows_are_sparse(features, entries, sparse):
     fitted = model._deployed.model
     assert fitted.shape == (30, features) and fitted.sparse == model._deployed.sparse == sparse
     assert fitted.held == (30 * entries if sparse else 30 * features)
+
+
+@pytest.mark.parametrize("base", [GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())])
+def test_models_that_take_no_csr_get_arrays(base):
+    model = RetrainingClassifier(base, EveryNMonitor(n=100), min_samples=100, standardize=False)
+    rows = text_stream(200, seed=4, names=100, entries=10)
+    for x, y in rows:
+        model.learn_one(x, y)
+    names = model._deployed.names
+    X = np.array([[x.get(name, 0.0) for name in names] for x, _ in rows])
+    want = base.fit(X, [y for _, y in rows]).predict_proba(X)[:, 1]
+    got = [model.predict_proba_one(x)[True] for x, _ in rows]
+    assert model.n_retrains == 1 and not model._deployed.sparse and np.allclose(got, want, atol=1e-12)
 
 
 @pytest.mark.parametrize("base", [RiverLogistic(), OwnLogistic(), RidgeClassifier(), LogisticRegression()])
