@@ -226,6 +226,17 @@ def test_model_of_scikit_learn():
         own.fit(X, np.arange(80))
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_of_equal_rows_a_loaded_store_loses_the_same_one(sparse):
+    a, b = b"a" * 16, b"b" * 16
+    store = RowStore(1, sparse, 1)
+    store.add([b, a, a, a], np.array([[2.0], [1.0], [1.0], [1.0]]), np.arange(4.0)[:, None])
+    store.pop([b])  # the last row moves into the first place
+    twin = pickle.loads(pickle.dumps(store))
+    for _ in range(3):
+        assert store.pop([a]) == twin.pop([a]) and store.numbers.tolist() == twin.numbers.tolist()
+
+
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=60), st.booleans())
 def test_row_store_is_a_multiset(actions, sparse):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,10 @@ class RowStore:
             self._body.move(last, i)
             tail = self._keys.pop()
             if i != last:
+                # Places rise, as after loading: it is then the same one of equal rows that leaves next.
                 moved = where[tail]
-                moved[moved.index(last)] = i
+                moved.pop()
+                insort(moved, i)
                 self._keys[i] = tail
             self.n = last
         self._body.shrink(self.n)
