@@ -181,6 +181,8 @@ def test_squares_that_overflow_or_underflow_make_no_false_certificate(loss):
             assert np.all(
                 np.array(near[:2]) * 2.0**560 * [[1], [-1]] <= np.array(far[:2]) * [[1 - 1e-12], [-1 + 1e-12]]
             )
+        near, far = (tracker.segment(form(E), np.vstack([X, -X]), np.append(y, y)) for E in (tiny, tiny * 2.0**560))
+        assert np.all(np.array(near[:2]) * 2.0**560 * [[1], [-1]] <= np.array(far[:2]) * [[1 - 1e-12], [-1 + 1e-12]])
     # Data of which not even the gradient has a square.
     small = FitSummary.from_fit(X * 1e-158, y, np.zeros(2), 0.1, loss)
     truth = [float(v) for v in naive.optimum_damped(X * 1e-158, y, 0.1, loss, 420)]

@@ -22,6 +22,7 @@ def cut_ball(E: Any, centre: np.ndarray, radius: float, normal: np.ndarray, psi:
         # Not made dense; what a cancellation may hide is added.
         square = (norm - np.abs(t)) * (norm + np.abs(t)) + 8 * UNIT * (len(centre) + 8) * norm * norm
         across = np.sqrt(np.maximum(square, 0.0))
+    across = np.where(norm < 1e-140, norm, across)  # the squares of a tiny direction underflow
     middle, psi = project(E, centre), max(psi, -1.0)
     edge = radius * np.sqrt((1 - psi) * (1 + psi)) * across
     lower = np.where(t > psi * norm, middle - radius * norm, middle - psi * radius * t - edge)
