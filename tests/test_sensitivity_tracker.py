@@ -322,9 +322,20 @@ def test_state_goes_on_bit_for_bit(loss, tmp_path):
     np.testing.assert_array_equal(fresh.coef_bounds(), Tracker(tracker.summary).coef_bounds())
     with pytest.raises(ValueError, match="is no saved Tracker: it holds a FitSummary"):
         Tracker.load(tmp_path / "fit.npz")
-    (tmp_path / "junk.npz").write_bytes(b"junk")
-    with pytest.raises(ValueError, match="is no saved FitSummary"):
-        FitSummary.load(tmp_path / "junk.npz")
+    for junk in (b"junk", pickle.dumps([1, 2]), b""):
+        (tmp_path / "junk.npz").write_bytes(junk)
+        with pytest.raises(ValueError, match="is no saved FitSummary: it is no .npz file"):
+            FitSummary.load(tmp_path / "junk.npz")
+
+
+def test_labels_of_other_kinds_are_named():
+    tracker, X1, y1, _ = changed("logistic")
+    for y in (["in"], [None], np.array(["out"], dtype=object), [0]):
+        for call in (tracker.add, tracker.remove):
+            with pytest.raises(ValueError, match="labels must be -1 or .1"):
+                call(X1[:1], y)
+    with pytest.raises(ValueError, match="LogisticRegression is not fitted"):
+        FitSummary.from_sklearn(LogisticRegression(), X1, y1)
 
 
 def test_a_state_of_another_version_is_refused_with_one_sentence(tmp_path):

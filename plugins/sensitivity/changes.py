@@ -60,7 +60,11 @@ class ChangedData:
         self._points = []
 
     def add(self, X: Any, y: Any) -> None:
-        """Rows (m, d), dense or CSR, or one row (d,), joined the data. O(d^2) a row, less a row in a batch."""
+        """Rows (m, d), dense or CSR, or one row (d,), joined the data. O(d^2) a row, less a row in a batch.
+
+        Labels y (m,) in {-1, +1} (or bool), whatever names a scikit-learn model has for them: y == model.classes_[1].
+        Raises ValueError for bad rows or labels.
+        """
         rows = losses.signed_rows(X, y, self.summary.d)
         if rows.shape[0]:
             table = digests(rows)
@@ -83,7 +87,11 @@ class ChangedData:
             self._metric.regain(again, change.z[back], self._removed_rows.pop(returned))
 
     def remove(self, X: Any, y: Any) -> None:
-        """Rows left the data; ValueError for one that is not in it or for the last row. Added rows leave first."""
+        """Rows (m, d) or one row (d,) left the data, with the labels they had, as in ``add``. Added rows leave first.
+
+        A row is known by its values alone, so they must be the very ones of the fit, a column of ones or a scaling
+        included. Raises ValueError for a row that is not in the data with this label, and for the last one.
+        """
         rows = losses.signed_rows(X, y, self.summary.d)
         if not rows.shape[0]:
             return

@@ -43,7 +43,7 @@ def loo_certificates(summary: FitSummary, X: Any, y: Any) -> tuple[np.ndarray, n
     summary
         Of the fit, with at most 1500 features.
     X, y
-        The rows of the fit (n, d), dense or CSR, and their labels, in any order.
+        The rows of the fit (n, d), dense or CSR, and their labels in {-1, +1} (or bool), in any order.
 
     Returns
     -------

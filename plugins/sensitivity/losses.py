@@ -52,7 +52,12 @@ def curvature(loss: str, z: np.ndarray) -> np.ndarray:
 def signs(y: Any) -> np.ndarray:
     """Labels as floats, (n,): booleans become -1 and +1, numbers stay."""
     labels = np.atleast_1d(np.asarray(y))
-    return np.where(labels, 1.0, -1.0) if labels.dtype == bool else labels.astype(float)
+    if labels.dtype == bool:
+        return np.where(labels, 1.0, -1.0)
+    try:
+        return labels.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"labels must be -1 or +1 (or bool), got {labels.ravel()[:5].tolist()}") from None
 
 
 def checked_rows(X: Any, y: Any, d: int | None = None) -> tuple[Any, np.ndarray]:

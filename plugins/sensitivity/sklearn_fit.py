@@ -15,6 +15,8 @@ def sklearn_objective(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray, np.n
     name = type(model).__name__
     if name not in ("LogisticRegression", "LinearSVC", "SGDClassifier"):
         raise ValueError(f"from_sklearn takes LogisticRegression, LinearSVC or SGDClassifier, not {name}")
+    if not hasattr(model, "classes_"):
+        raise ValueError(f"the {name} is not fitted")
     if len(model.classes_) != 2 or getattr(model, "class_weight", None) is not None:
         raise ValueError("from_sklearn needs a model of two classes without class_weight")
     wanted = {"LogisticRegression": "log_loss"}.get(name) or model.loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,9 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read what ``write`` wrote. Raises ValueError for a file that is damaged or holds something else."""
     with open(path, "rb") as source:
         try:
+            if not zipfile.is_zipfile(source):  # NumPy would say how to read it as a pickle
+                raise ValueError("it is no .npz file")
+            source.seek(0)
             with np.load(source, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))
                 if header["kind"] != kind:

@@ -158,12 +158,13 @@ class FitSummary:
         C = 1/(C_sk n), or alpha of SGDClassifier (loss "log_loss" or "squared_hinge"). A penalised intercept
         (LinearSVC, liblinear) becomes an appended column of intercept_scaling: append it to further rows as well. An
         unpenalised one is another objective and is refused, as is every other model: fit with fit_intercept=False and
-        a column of ones.
+        a column of ones. A retrain on n rows keeps this objective with C_sk = 1/(C n). Labels y are the model's own;
+        further rows have -1 and +1 (or bool): y == model.classes_[1].
 
         Raises
         ------
         ValueError
-            For another model or objective, or labels that the model does not know.
+            For another model or objective, a model that is not fitted, or labels that it does not know.
 
         Examples
         --------

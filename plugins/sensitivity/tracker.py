@@ -158,7 +158,7 @@ class Tracker(ChangedData):
         return self._bounds(None, level)[:2]
 
     def labels(self, X_ref: Any, level: str = "auto") -> np.ndarray:
-        """Certain labels +1 / -1 of w1 on X_ref (m, d); 0 where the interval holds both signs."""
+        """Certain labels +1 / -1 of w1 on X_ref (m, d), +1 for classes_[1]; 0 where the interval holds both signs."""
         lower, upper, _ = self.bounds(X_ref, level)
         return np.where(lower > 0, 1, np.where(upper < 0, -1, 0))
 
@@ -251,10 +251,11 @@ class Tracker(ChangedData):
         return lower, upper, {"level": "published-segment", "psi": psi, "certified": False}
 
     def decide(self, rule: Rule, X1: Any = None, y1: Any = None, level: str = "auto") -> Decision:
-        """KEEP when the upper bound of the rule's criterion is within its tolerance, RETRAIN when the lower is beyond.
+        """What the interval of the rule's criterion says of the model of the fit.
 
-        Otherwise REFINE; given the changed data X1, y1 it takes one pass itself, and then says RETRAIN (certified only
-        if the lower bound is beyond the tolerance).
+        "keep" when the upper bound is within the tolerance, "retrain" when the lower is beyond, otherwise "refine".
+        Given all of the changed data X1 (n1, d), y1 it then takes one pass itself and says "keep" or "retrain"
+        (certified only if the lower bound is beyond). After a retrain, track the new fit by a new Tracker.
         """
         found = decided(rule, *statistic(self, rule, level), level)
         if found.decision != "refine" or X1 is None:
