@@ -197,7 +197,7 @@ def test_decisions_are_right_and_certified_ones_proved(loss):
         for tolerance in (0.3 * value, 0.97 * value, 1.03 * value, 3 * value, 100 * abs(value)):
             rule = Rule(criterion, max(tolerance, 0.0), X, y)
             for level in ("smooth-sphere", "ellipsoid"):
-                tracker._changed()
+                tracker.forget_points()
                 found = tracker.decide(rule, level=level)
                 assert found.lower - 1e-12 <= value <= found.upper + 1e-12
                 if found.decision == "refine":
