@@ -234,6 +234,19 @@ def test_a_constant_column_is_not_divided_by_its_rounding(value):
     assert z == pytest.approx(1.0, rel=1e-5)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e10, 1e160, 1e300, 8e307])
+def test_a_huge_column_is_scaled_as_any_other(unit):
+    models = [RetrainingClassifier(monitor=NewtonTest(), min_samples=30) for _ in range(2)]
+    rng = np.random.default_rng(0)
+    for a, b in rng.uniform(-1, 1, (100, 2)).tolist():
+        for model, size in zip(models, (1.0, unit), strict=True):
+            model.learn_one({"a": a, "b": b * size}, b > 0)
+    want, got = models[0].predict_proba_one({"b": 0.5}), models[1].predict_proba_one({"b": 0.5 * unit})
+    assert models[0].n_retrains == models[1].n_retrains and got[True] == pytest.approx(want[True], abs=1e-9)
+    assert want[True] > 0.7
+
+
 @pytest.mark.parametrize("model", [LogisticRegression(), OwnLogistic(), None])
 def test_the_first_training_waits_for_a_feature(model):
     model = RetrainingClassifier(model, NewtonTest() if model is None else None, min_samples=4, window=20)

@@ -170,6 +170,9 @@ def test_squares_that_overflow_or_underflow_make_no_false_certificate(loss):
     X, y = rng.normal(size=(9, 2)), rng.choice([-1.0, 1.0], 9)
     with pytest.raises(ValueError, match="squares of X overflow"):
         FitSummary.from_fit(X * 1e153, y, np.zeros(2), 0.1, loss)
+    for form in (np.asarray, sp.csr_matrix):
+        with pytest.raises(ValueError, match="squares of X overflow"):
+            solve(form(X * 1e200), y, 0.1, loss)
     with pytest.raises(ValueError, match="margins .* overflow"):
         FitSummary.from_fit(X * 1e120, y, np.full(2, 1e200), 0.1, loss)
     summary = FitSummary.from_fit(X, y, solve(X, y, 0.1, loss), 0.1, loss)

@@ -202,6 +202,12 @@ def column_squares(X: Any, weights: np.ndarray) -> np.ndarray:
     return np.asarray(weights @ (X * X))
 
 
+def refuse_overflow(rows: Any) -> None:
+    """ValueError for rows whose squares overflow, or nearly: no Hessian and no bound could be computed of them."""
+    if not square_sum(rows) < 1e280:
+        raise ValueError("the squares of X overflow: scale the features")
+
+
 def square_sum(X: Any) -> float:
     """The sum of all squares."""
     values = X.data if sp.issparse(X) else np.ravel(X)

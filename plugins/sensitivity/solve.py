@@ -46,6 +46,7 @@ def solve(X: Any, y: Any, C: float, loss: str, w0: Any = None, tol: float = 1e-1
     n, d = rows.shape
     if n == 0:
         raise ValueError("solve needs at least one row")
+    losses.refuse_overflow(rows)
     w = np.zeros(d) if w0 is None else np.array(w0, dtype=float)
     if w.shape != (d,) or not np.all(np.isfinite(w)):
         raise ValueError(f"w0 must be {d} finite numbers")

@@ -46,8 +46,7 @@ class FitSummary:
 
     def __init__(self, rows: Any, w0: np.ndarray, C: float, loss: str) -> None:
         self.n0, self.d = rows.shape
-        if not losses.square_sum(rows) < 1e280:
-            raise ValueError("the squares of X overflow: scale the features")
+        losses.refuse_overflow(rows)
         # Tells a copy of this fit from another fit of equal rows.
         self.name = uuid.uuid4().hex
         self.w0, self.C, self.loss = w0, C, loss
