@@ -12,8 +12,8 @@ class EllipsoidTest(SensitivityMonitor):
     the change of the data. Where the change is too large for it, the balls of `SphereTest` are what is left.
 
     It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
-    answers another question. `RetrainingClassifier(monitor=EllipsoidTest())` tells it of all that joins and leaves; by itself it is
-    given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
+    answers another question. `RetrainingClassifier(monitor=EllipsoidTest())` tells it of all that joins and leaves; by
+    itself it is given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
 
     Parameters
     ----------

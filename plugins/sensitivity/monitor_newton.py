@@ -16,8 +16,8 @@ class NewtonTest(SensitivityMonitor):
     go on, 1, 2, 4, ... up to `passes`, until the rule is decided, so nearly every question is answered with a proof.
 
     It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
-    answers another question. `RetrainingClassifier(monitor=NewtonTest())` tells it of all that joins and leaves; by itself it is
-    given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
+    answers another question. `RetrainingClassifier(monitor=NewtonTest())` tells it of all that joins and leaves; by
+    itself it is given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ class SegmentTest(SensitivityMonitor):
     sign and can exclude w1; it is here to be compared with, and its verdicts have certified=False.
 
     It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
-    answers another question. `RetrainingClassifier(monitor=SegmentTest())` tells it of all that joins and leaves; by itself it is
-    given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
+    answers another question. `RetrainingClassifier(monitor=SegmentTest())` tells it of all that joins and leaves; by
+    itself it is given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ class SphereTest(SensitivityMonitor):
     "matrix-sphere": an ellipsoid with a matrix in place of L.
 
     It certifies how far the optimum of the training objective moved, and nothing about generalisation: a drift detector
-    answers another question. `RetrainingClassifier(monitor=SphereTest())` tells it of all that joins and leaves; by itself it is
-    given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
+    answers another question. `RetrainingClassifier(monitor=SphereTest())` tells it of all that joins and leaves; by
+    itself it is given the data of a fit by `rebase`, then `update`, `revert` and, for the answer, `verdict`.
 
     Parameters
     ----------
