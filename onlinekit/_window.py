@@ -90,8 +90,10 @@ class Window:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Window:
-        """The window that `state` describes."""
+        """The window that `state` describes; ValueError when its rows hold other features than it has names for."""
         made = cls()
+        if ((state["columns"] < 0) | (state["columns"] >= len(state["names"]))).any():
+            raise ValueError("a row of the window has a feature without a name")
         made.seen = Schema(state["names"])
         orders = np.split(state["columns"], np.cumsum(state["lengths"])[:-1]) if len(state["lengths"]) else []
         at = 0

@@ -446,6 +446,19 @@ def test_a_monitor_that_forgets_is_fed_sparse_rows():
     assert sorted(model.monitor.rows, key=key) == sorted(rows[-30:], key=key)
 
 
+@pytest.mark.parametrize("column", [10**6, -1])
+def test_a_state_with_columns_out_of_bounds_is_refused(column):
+    model = RetrainingClassifier(monitor=NewtonTest(), window=60, min_samples=40, standardize=False)
+    for x, y in text_stream(60):
+        model.learn_one(x, y)
+    window, rows = model._data.state(), model.monitor._store.__getstate__()
+    window["columns"][-1] = rows["rows"][1][-1] = column
+    with pytest.raises(ValueError, match="a feature without a name"):
+        Window.restored(window)
+    with pytest.raises(ValueError, match="NewtonTest is damaged"):
+        object.__new__(NewtonTest).__setstate__({**model.monitor.__getstate__(), "rows": rows})
+
+
 @pytest.mark.parametrize("cls", [SphereTest, NewtonTest])
 def test_copies_of_a_sparse_run_go_on_alike(cls, tmp_path):
     model = RetrainingClassifier(monitor=cls(C=0.05), window=60, min_samples=40, check_every=7, standardize=False)

@@ -131,6 +131,8 @@ class RowStore:
         self.__init__(state["d"], state["sparse"], state["numbers"].shape[1])  # type: ignore[misc]
         indptr, *rest = parts
         rows = sp.csr_matrix((rest[1], rest[0], indptr), shape=(len(indptr) - 1, state["d"])) if rest else indptr
+        if rest:
+            rows.check_format()  # products with CSR do not check that the indices are within
         self.add([raw[i : i + 16] for i in range(0, len(raw), 16)], rows, state["numbers"])
 
 
