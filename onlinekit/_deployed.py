@@ -90,12 +90,13 @@ def deploy(model: Any, window: Window, y: np.ndarray, standardize: bool) -> tupl
     if not sparse:
         Z = Z.toarray()
     if standardize:
-        top = np.abs(Z).max(axis=0)
+        low, high = Z.min(axis=0), Z.max(axis=0)
+        top = np.maximum(-low, high)
         unit = np.where(top > 1e150, top, 1.0)  # squares of larger values overflow
-        small = Z / unit
+        small = Z if (unit == 1.0).all() else Z / unit
         mean, scale = small.mean(axis=0) * unit, small.std(axis=0) * unit
         # The deviation of a constant is rounding, 4e-16 or so: divided by that, its first other value would be 1e15.
-        scale[(scale == 0.0) | (Z == Z[:1]).all(axis=0)] = 1.0
+        scale[(scale == 0.0) | (low == high)] = 1.0
         Z = (Z - mean) / scale
     return Deployed(_trained(model, Z, y, names), names, sparse, mean, scale), Z, held
 
