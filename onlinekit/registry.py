@@ -178,6 +178,11 @@ def load(spec: Spec) -> type:
         if not module_name or not path:
             raise TypeError("the entry point is not of the form 'package.module:Class'")
         target: Any = importlib.import_module(module_name)
+        if getattr(target, "__file__", None) is None and hasattr(target, "__path__"):
+            # Numba's cache outlives `pip uninstall`; its folder then hides an editable installation.
+            raise ImportError(
+                f"{target.__path__[0]} is left of an earlier installation and hides it; remove that folder"
+            )
         for part in path.split("."):
             target = getattr(target, part)
         _check_class(spec.kind, target)

@@ -60,6 +60,13 @@ def test_typo_names_the_likely_plugin(install):
         registry.specs("learners")
 
 
+def test_a_folder_left_of_an_earlier_installation_is_named(install):
+    site = install("fake-left", {"left": "fake_left:Good"})
+    (site / "fake_left" / "__pycache__").mkdir(parents=True)  # what `pip uninstall` leaves of Numba's cache
+    with pytest.raises(PluginError, match="fake_left is left of an earlier installation and hides it"):
+        registry.get("learner", "left")
+
+
 def test_broken_plugin_is_named_in_full(install):
     install("fake-c", {"cracked": "no_such_module_c:X"})
     with pytest.raises(PluginError) as caught:
