@@ -134,7 +134,9 @@ def figure(path: Path, results: dict[str, dict[str, dict[str, Any]]]) -> None:
     fig, axes = plt.subplots(2, len(results), figsize=(4.2 * len(results), 5.5), layout="constrained", sharex="col")
     axes = np.asarray(axes).reshape(2, -1)
     for (name, found), (top, bottom) in zip(results.items(), axes.T, strict=True):
-        top.eventplot([found[p]["retrained_at"] for p in shown], lineoffsets=range(len(shown)), linelengths=0.7)
+        top.eventplot(
+            [found[p]["retrained_at"] for p in shown], lineoffsets=range(len(shown)), linelengths=0.7, linewidths=0.4
+        )
         top.set_yticks(range(len(shown)), shown)
         top.invert_yaxis()
         top.set_title(f"{name}: retrains")
@@ -143,7 +145,7 @@ def figure(path: Path, results: dict[str, dict[str, dict[str, Any]]]) -> None:
         bottom.axhline(100 * TOLERANCE, color="grey", linestyle=":", label="tolerance")
         bottom.set(xlabel="samples", ylabel="labels a refit would flip, %", yscale="symlog")
         bottom.set_ylim(bottom=0)
-        bottom.legend(frameon=False)
+        bottom.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize="small", frameon=False)
     fig.savefig(path, dpi=80)
 
 
