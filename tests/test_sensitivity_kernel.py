@@ -151,7 +151,7 @@ def test_rbf_and_cubic_kernels_hold_the_truth(seed, n, d, mode, power, loss, wro
     E = np.vstack([rng.normal(size=(20, d)), X1])
     root = np.sqrt(np.array([kernel(x[None], x[None])[0, 0] for x in E]))
     size = np.abs(alpha1) @ np.sqrt(np.diag(kernel(X1, X1)))
-    assert left <= 1e-10 * (1 + size)
+    assert left <= 1e-9 * (1 + size)
     truth, off = kernel(E, X1) @ alpha1, root * (left + 1e-14 * size)
     lower, upper = tracker.bounds(E, level)
     assert np.all((lower - off <= truth) & (truth <= upper + off))
