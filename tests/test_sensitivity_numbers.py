@@ -35,7 +35,7 @@ def test_the_checked_in_results_reach_the_numbers():
         sphere, newton, refit = (row[p]["retrains"] for p in ("sphere", "newton", "refit"))
         assert row["least"] <= min(newton, refit) <= sphere
         # At most half of the sphere's retrains, unless no rule at all could do with so few.
-        assert newton <= sphere / 2 or row["least"] > sphere / 2, row
+        assert newton <= (sphere / 2 if row["least"] <= sphere / 2 else 1.25 * row["least"]), row
 
 
 @pytest.mark.parametrize("loss, least", [("logistic", 50), ("squared_hinge", 7)])
